@@ -4,7 +4,7 @@ Measures a large download, small requests, many connections at once, many sandbo
 the memory over many requests. Rules: the server is a native process on loopback, the same for both
 sides; the native side is the curl of this machine and the Python that runs this command; both sides
 alternate, and the table shows medians. `--requests` is the number of requests over which memory is
-watched.
+watched; with `--inspected` the bridge sees each request.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from multiprocessing.queues import Queue
 from pathlib import Path
 
@@ -99,9 +100,13 @@ def server() -> Iterator[int]:
         process.join()
 
 
-def reaching(port: int, **budget: int) -> Sandbox:
+Reach = Callable[..., Sandbox]
+"""Makes a sandbox with a budget that reaches the server."""
+
+
+def reaching(port: int, rule: str, **budget: int) -> Sandbox:
     """A sandbox that reaches the server."""
-    network = Network(allow=[NAME], hosts={NAME: f"127.0.0.1:{port}"}, **budget)  # type: ignore[arg-type]
+    network = Network(allow=[rule], hosts={NAME: f"127.0.0.1:{port}"}, **budget)  # type: ignore[arg-type]
     return Sandbox(network=network, timeout_ms=600_000, max_open_files=4096)
 
 
@@ -147,16 +152,16 @@ def small_requests(sandbox: Sandbox, port: int, keep: bool) -> tuple[float, floa
     return native, _python(sandbox, _CLIENT, NAME, 80, 300, how)
 
 
-def many_connections(port: int, count: int) -> float:
+def many_connections(reach: Reach, count: int) -> float:
     """Seconds for `count` connections at once through one sandbox."""
-    with reaching(port, connections_at_once=count) as sandbox:
+    with reach(connections_at_once=count) as sandbox:
         return _python(sandbox, _MANY, count)
 
 
-def many_sandboxes(port: int, count: int, each: int) -> float:
+def many_sandboxes(reach: Reach, count: int, each: int) -> float:
     """Seconds for `count` sandboxes with `each` connections at once."""
     with ExitStack() as open_ones:
-        sandboxes = [open_ones.enter_context(reaching(port)) for _ in range(count)]
+        sandboxes = [open_ones.enter_context(reach()) for _ in range(count)]
         threads = [
             threading.Thread(target=_python, args=(sandbox, _MANY, each)) for sandbox in sandboxes
         ]
@@ -170,9 +175,9 @@ def many_sandboxes(port: int, count: int, each: int) -> float:
         return _seconds(all_at_once)
 
 
-def memory_over(port: int, requests: int, console: Console) -> tuple[int, int]:
+def memory_over(reach: Reach, requests: int, console: Console) -> tuple[int, int]:
     """Resident megabytes of this process after a tenth of the requests, and after all."""
-    with reaching(port, connections=requests + 10) as sandbox:
+    with reach(connections=requests + 10, requests=requests + 10) as sandbox:
         step = max(1, requests // 10)
         seen = []
         for number in range(10):
@@ -193,10 +198,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--requests", type=int, default=100_000, help="requests to watch memory over"
     )
+    parser.add_argument("--inspected", action="store_true", help="with a rule on requests")
     options = parser.parse_args(argv)
     console = Console()
     table = Table("what", "native", "sandbox", "ratio")
-    with server() as port, reaching(port) as sandbox:
+    rule = f"GET {NAME}" if options.inspected else NAME
+    with server() as port, reaching(port, rule) as sandbox:
+        reach = partial(reaching, port, rule)
         _run(sandbox, f"curl -s -o /dev/null http://{NAME}/2")
         if shutil.which("curl"):
             native, inside = downloads(sandbox, port, options.rounds)
@@ -210,10 +218,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             native, inside = small_requests(sandbox, port, keep)
             ratio = f"{inside / native:.1f}x, +{inside - native:.2f} ms"
             table.add_row(name, f"{native:.3f} ms", f"{inside:.3f} ms", ratio)
-        table.add_row("1,000 connections at once", "", f"{many_connections(port, 1000):.2f} s", "")
-        table.add_row("100 sandboxes, 20 each", "", f"{many_sandboxes(port, 100, 20):.2f} s", "")
+        table.add_row("1,000 connections at once", "", f"{many_connections(reach, 1000):.2f} s", "")
+        table.add_row("100 sandboxes, 20 each", "", f"{many_sandboxes(reach, 100, 20):.2f} s", "")
         if options.requests:
-            first, last = memory_over(port, options.requests, console)
+            first, last = memory_over(reach, options.requests, console)
             table.add_row(
                 f"memory over {options.requests} requests", "", f"{first} to {last} MB", ""
             )

@@ -182,7 +182,7 @@ class PackageSuite(ProgramSuite):
         driver = [f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", directory]
         ended, log = run_logged(
             area,
-            ["sh", *driver, python, f"{site}/{test}", *self.options],
+            ["sh", *driver, python, site, test, *self.options],
             cwd=area.tree,
             timeout=_TIMEOUT_SECONDS,
             variables=variables,

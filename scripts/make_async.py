@@ -191,8 +191,6 @@ PLAIN_PARTS = ("env", "snapshots")
 """Attributes that never wait, and are those of the blocking sandbox."""
 SESSIONS = ("Shell", "PythonSession")
 """Classes of which one object has one twin, whoever asks for it."""
-INTERNAL = ("still", "capture", "be_left_behind", "continue_as", "continued")
-"""Methods of sessions that only the SDK calls."""
 
 HEADER = '''\
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
@@ -384,7 +382,7 @@ def _method(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
             yield "        if self._make is not None:"
             yield '            return "<AsyncSandbox not entered>"'
         yield '        return repr(self._blocking).replace("<", "<Async", 1)\n'
-    elif name.startswith("_") or name in INTERNAL:
+    elif name.startswith("_"):
         return
     elif "property" in decorators:
         yield "    @property"

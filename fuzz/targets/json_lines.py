@@ -147,6 +147,9 @@ class RpcLines(_Lines):
             given = dict.fromkeys((*method.required, *method.optional), "/tmp/a")
             required = dict.fromkeys(method.required, "/tmp/a")
             yield create + _line(_call(name, **required)) + _line(_call(name, **given))
+        copies = [_call("fork"), _call("snapshot.create", name="a"), _call("sessions", sandbox=2)]
+        more = [_call("snapshot.restore", snapshot="a", sandbox=2), _call("kill", sandbox=2)]
+        yield create + b"".join(map(_line, (*copies, *more)))
         yield create + _line([_call("usage"), _call("env.all"), {"jsonrpc": "2.0"}])
         yield b'{"jsonrpc":"2.0","method":"create","params":[1]}\n[]\n1\n"a"\n'
 
@@ -157,7 +160,7 @@ class RpcLines(_Lines):
         try:
             server.serve()
         finally:
-            server.session.end()
+            server.family.end()
         self.check(bytes(sink.content))
 
 

@@ -71,9 +71,8 @@ def _session(**changes: Any) -> bytes:
     process = {
         "pid": 2, "argv": ["YQ=="], "environ": [], "executable": "L3g=", "name": "eA==",
         "cwd": {"path": "dG1w"}, "umask": 18, "nice": 0, "uids": [1000] * 3, "gids": [1000] * 3,
-        "groups": [100], "limits": [[1 << 40, 1 << 40]] * 16,
-        "actions": {"2": [1, 0, 0]}, "mask": 0,
-        "pending": [[10, 0, 0, 0, 0]], "files": [file, pipe, opened],
+        "groups": [100], "limits": [[1 << 40, 1 << 40]] * 16, "actions": {"2": [1, 0, 0]},
+        "mask": 0, "pending": [[10, 0, 0, 0, 0]], "files": [file, pipe, opened],
         "descriptors": [[1, 0, 0], [3, 1, 1], [4, 2, 0]], "ended_child": 3,
     }  # fmt: skip
     values = {

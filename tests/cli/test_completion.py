@@ -11,7 +11,10 @@ from tests.cli.command import wasmsand
 
 pytestmark = pytest.mark.no_userland
 
-COMMANDS = {"run", "shell", "python", "cp", "ls", "rpc", "mcp", "serve", "build", "bench", "doctor"}
+COMMANDS = {
+    *("run", "shell", "python", "load", "snapshot", "restore", "fork", "cp", "ls"),
+    *("rpc", "mcp", "serve", "build", "bench", "doctor"),
+}
 
 
 def completed(line: str) -> set[str]:
@@ -33,7 +36,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}\"
 
 def test_bash_completes_commands_and_options() -> None:
     assert completed("wasmsand ") >= {*COMMANDS, "completion"}
-    assert completed("wasmsand s") == {"shell", "serve"}
+    assert completed("wasmsand s") == {"shell", "serve", "snapshot"}
     assert completed("wasmsand run --t") == {"--timeout"}
     assert {"--http", "--idle-timeout"} <= completed("wasmsand mcp --")
     assert completed("wasmsand run nothing") == set()

@@ -103,3 +103,50 @@ def test_a_wrong_token_and_an_unreachable_server_are_reported(url: str) -> None:
     nobody = wasmsand("http://127.0.0.1:9", "run", "true")
     assert nobody.returncode == 125
     assert "127.0.0.1:9" in nobody.stderr
+
+
+def test_snapshots_are_taken_listed_restored_and_deleted(url: str) -> None:
+    identity = kept(url, "echo one > a.txt")
+    snapshot = wasmsand(url, "snapshot", "--name", "before\x1b", identity).stdout.strip()
+    assert re.fullmatch("snap-[0-9a-f]+", snapshot)
+    wasmsand(url, "run", "--sandbox", identity, "echo two > a.txt")
+    listed = wasmsand(url, "snapshot", "--list", identity).stdout
+    assert re.fullmatch(rf"{snapshot}  [-\d]+ [:\d]+  \d+\.\d MB  before\?\n", listed)
+    assert wasmsand(url, "restore", identity, "before\x1b").returncode == 0
+    assert wasmsand(url, "run", "--sandbox", identity, "cat a.txt").stdout == "one\n"
+    assert wasmsand(url, "snapshot", "--delete", snapshot, identity).returncode == 0
+    failed = wasmsand(url, "restore", identity, snapshot)
+    assert (failed.returncode, failed.stdout) == (125, "")
+    assert failed.stderr.startswith(f"wasmsand: no snapshot {snapshot[:64]!r}")
+
+
+def test_copies_are_sandboxes_of_their_own(url: str) -> None:
+    identity = kept(url, "echo one > a.txt")
+    snapshot = wasmsand(url, "snapshot", identity).stdout.strip()
+    wasmsand(url, "run", "--sandbox", identity, "echo two > a.txt")
+    first, second = wasmsand(url, "fork", "--count", "2", identity).stdout.split()
+    third = wasmsand(url, "fork", "--snapshot", snapshot, identity).stdout.strip()
+    wasmsand(url, "run", "--sandbox", second, "echo 2 >> a.txt")
+    found = [
+        wasmsand(url, "run", "--sandbox", each, "cat a.txt").stdout
+        for each in (identity, first, second, third)
+    ]
+    assert found == ["two\n", "two\n", "two\n2\n", "one\n"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("snapshot", "sbx-none"), "no sandbox 'sbx-none'"),
+        (("snapshot", "--list", "--name", "a", "sbx-none"), "give only one of"),
+        (("fork", "../../metrics"), "unknown path"),
+        (("fork", "--count", "0", "sbx-none"), "'0' is not a positive number"),
+        (("restore", "sbx-none", "a"), "no sandbox 'sbx-none'"),
+        (("run", "--save", "f", "true"), "not of a server"),
+        (("run", "--load", "f", "true"), "not of a server"),
+    ],
+)
+def test_wrong_copies_are_refused(url: str, words: tuple[str, ...], message: str) -> None:
+    result = wasmsand(url, *words)
+    assert result.returncode in (2, 125)
+    assert message in result.stderr

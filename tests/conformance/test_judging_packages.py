@@ -18,11 +18,17 @@ from conformance.suite import Comparison, Outcome, Suite, Verdict
 pytestmark = pytest.mark.no_userland
 
 PASS, FAIL, SKIP = Verdict.PASS, Verdict.FAIL, Verdict.SKIP
+CONFTEST = """
+import pytest
+
+@pytest.fixture
+def from_above(): return "above"
+"""
 TESTS = """
 import pytest
 from pathlib import Path
 
-def test_passes(): pass
+def test_passes(from_above): assert from_above == "above"
 
 @pytest.mark.parametrize("word", ["a b", "[c]"])
 def test_fails(word): assert word == "a b"
@@ -49,14 +55,26 @@ def test_whose_end_fails(broken): pass
 
 def run_driver(repository: Path, folder: Path, text: str) -> tuple[int, str, dict[str, Verdict]]:
     """The exit status, the log and the verdicts of a file of tests, by the native Python."""
-    file = folder / "test_it.py"
+    (folder / "conftest.py").write_text(CONFTEST)
+    file = folder / "package/tests/test_it.py"
+    file.parent.mkdir(parents=True)
     file.write_text(text)
     results = folder / "results"
     results.mkdir()
     driver = repository / "conformance/package_driver.sh"
     log = results / "log"
     ended = subprocess.run(
-        ["sh", driver, log, folder, sys.executable, file, "-m", "not slow"],
+        [
+            "sh",
+            driver,
+            log,
+            folder,
+            sys.executable,
+            folder,
+            file.relative_to(folder),
+            "-m",
+            "not slow",
+        ],
         env={**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(driver.parent)},
         check=False,
     )

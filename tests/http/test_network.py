@@ -24,9 +24,12 @@ FETCH = (
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        is_known = self.headers["Authorization"] == f"Bearer {SECRET}"
+        body = b"with the secret\n" if is_known else b"a page\n"
         self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b"a page\n")
+        self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -62,7 +65,8 @@ connections = 50
 [token.network.hosts]
 "api.test" = "127.0.0.1:{port}"
 "secret.test" = "127.0.0.1:{port}"
-[token.network.secrets."api.test:443"]
+"key.test" = "127.0.0.1:{port}"
+[token.network.secrets."key.test"]
 Authorization = "Bearer {SECRET}"
 """
             )
@@ -156,6 +160,18 @@ def test_tokens_without_a_list_allow_nothing(server: ServerProcess) -> None:
         "network: 'only.test' exceeds what may be allowed here: only.test:80"
     )
     narrow.ask("DELETE", sandbox)
+
+
+def test_a_secret_of_the_token_is_used_and_not_shown(client: Client) -> None:
+    sandbox = client.create(network=["key.test", "api.test"])
+    script = FETCH.replace("HTTP/1.0", "HTTP/1.1\\r\\nHost: $1\\r\\nConnection: close")
+    result = client.run(sandbox, script + "fetch key.test; fetch api.test; env").json
+    assert result["stdout"].startswith("with the secret\na page\n"), result
+    assert SECRET not in str(result)
+    assert SECRET not in str(client.ask("GET", f"{sandbox}/network/log").json)
+    stolen = {"network": {"allow": ["key.test"], "hosts": {"key.test": "127.0.0.1:1"}}}
+    assert client.ask("POST", "/v1/sandboxes", stolen).error[:2] == (400, "invalid_value")
+    client.ask("DELETE", sandbox)
 
 
 def test_no_answer_contains_a_secret_of_the_server(client: Client) -> None:

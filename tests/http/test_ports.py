@@ -50,7 +50,7 @@ class Guest:
     def start(self, name: str, program: str, port: int) -> None:
         """Start a program, and wait until it listens."""
         self.put(name, program.encode())
-        command = {"command": ["python3", name], "open_stdin": False}
+        command = {"command": ["python3", name], "timeout_ms": None}
         assert self.client.ask("POST", f"{self.path}/commands", command).status == 201
         answer = self.client.ask("GET", f"{self.path}/listening/{port}?wait_ms=20000")
         assert answer.json == {"port": port, "listens": True}

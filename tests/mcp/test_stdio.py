@@ -44,6 +44,29 @@ def test_tools_work_on_one_sandbox(mode: Mode) -> None:
     run(test)
 
 
+def test_a_client_goes_back_and_tries_several_ways() -> None:
+    async def test() -> None:
+        async with stdio_client("--max-copies", "1") as client:
+            await call(client, "sandbox_run", command="echo one > a")
+            await call(client, "sandbox_snapshot", name="before")
+            assert await call(client, "sandbox_fork", name="try") == {"copies": ["try"]}
+            await call(client, "sandbox_run", command="echo two > a")
+            await call(client, "sandbox_run", command="echo three > a", copy="try")
+            assert (await call(client, "sandbox_run", command="cat a"))["stdout"] == "two\n"
+            await call(client, "sandbox_restore", snapshot="before")
+            assert (await call(client, "sandbox_run", command="cat a"))["stdout"] == "one\n"
+            refused = await client.call_tool("sandbox_fork", {"name": "more"})
+            assert refused.is_error
+            assert "1 copies already" in text(refused)
+            await call(client, "sandbox_restore", snapshot="try")
+            assert (await call(client, "sandbox_run", command="cat a"))["stdout"] == "three\n"
+        async with stdio_client("--max-copies", "0") as client:
+            offered = {tool.name for tool in (await client.list_tools()).tools}
+            assert not {"sandbox_fork", "sandbox_snapshot", "sandbox_restore"} & offered
+
+    run(test)
+
+
 def test_a_model_reads_output_as_it_was_printed() -> None:
     async def test() -> None:
         async with stdio_client() as client:

@@ -68,12 +68,3 @@ def test_curl_converts_international_names() -> None:
 def test_ping_reaches_the_sandbox_itself() -> None:
     with Sandbox() as sandbox:
         assert sandbox.commands.run("ping -c 1 127.0.0.1").exit_code == 0
-
-
-@pytest.mark.xfail(reason="L117: the options of nc are BusyBox's", strict=True)
-def test_nc_listens_on_a_port_without_an_option_for_it() -> None:
-    with Sandbox() as sandbox:
-        script = (
-            "nc -l 8080 > got & sleep 0.5; echo text | nc -w 1 127.0.0.1 8080; kill $!; cat got"
-        )
-        assert sandbox.commands.run(script).stdout == "text\n"

@@ -31,7 +31,7 @@ def test_the_reference_lists_every_method_and_param(repository: Path) -> None:
         assert method.name in words, method.name
         for name in (*method.required, *method.optional):
             assert name in words, (method.name, name)
-    families = r"(files|commands|env|streams|shell|python|packages)\.\w+"
+    families = r"(files|commands|env|streams|shell|python|packages|ports)\.\w+"
     listed = {word for word in words if re.fullmatch(families, word)}
     assert listed <= METHODS.keys()
 

@@ -160,15 +160,15 @@ def test_a_killed_process_ends_its_connections() -> None:
 def test_numbered_sockets_are_claimed_and_others_delivered() -> None:
     sender = DescriptorSender()
     receiver = DescriptorReceiver(os.dup(sender.descriptor))
-    delivered: list[tuple[int, socket.socket]] = []
-    receiver.start(lambda port, passed: delivered.append((port, passed)))
+    delivered: list[tuple[int, int, socket.socket]] = []
+    receiver.start(lambda sandbox, port, passed: delivered.append((sandbox, port, passed)))
     pairs = [socket.socketpair() for _ in range(3)]
     numbers = [sender.send_numbered(8000 + n, pairs[n][1]) for n in range(2)]
-    sender.send(9000, pairs[2][1])
+    sender.send(7, 9000, pairs[2][1])
     claimed = [receiver.claim(number) for number in reversed(numbers)]
     wait_until(lambda: len(delivered) == 1)
-    assert delivered[0][0] == 9000
-    for pair, passed in zip(pairs, [*reversed(claimed), delivered[0][1]], strict=True):
+    assert delivered[0][:2] == (7, 9000)
+    for pair, passed in zip(pairs, [*reversed(claimed), delivered[0][2]], strict=True):
         assert passed is not None
         passed.sendall(b"here")
         assert pair[0].recv(4) == b"here"

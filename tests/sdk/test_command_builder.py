@@ -14,6 +14,7 @@ from wasmsand.http.messages import RunCommand
 from wasmsand.http.served import ServedSandbox
 from wasmsand.line.requests import ShellRequest
 from wasmsand.line.sandbox import LineSandbox
+from wasmsand.rpc.family import Family
 from wasmsand.rpc.methods import METHODS
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
@@ -36,7 +37,7 @@ def by_sdk(stack: ExitStack, options: SandboxOptions, script: str) -> tuple[int,
 
 @contextmanager
 def rpc_session(options: SandboxOptions) -> Iterator[RpcSession]:
-    session = RpcSession(lambda _method, _params: None)
+    session = Family(lambda _method, _params: None).first
     session.begin(LocalBackend(options), options)
     try:
         yield session

@@ -6,6 +6,7 @@ The servers are on loopback, and `hosts` leads names to them.
 from __future__ import annotations
 
 import http.server
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from tests.machine.network.servers import server
 from tests.sdk.backends import MakeSandbox
 from wasmsand import Network, NetworkEvent, Sandbox, UnsupportedError
 from wasmsand.sdk.local import LocalBackend
-from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.options import Isolation, SandboxOptions
 
 PATIENCE = 30.0
 FETCH = """\
@@ -136,8 +138,6 @@ def test_a_deny_rule_resets_open_connections(make_sandbox: MakeSandbox) -> None:
 @contextmanager
 def _silent_server() -> Iterator[int]:
     """A server that accepts connections and sends nothing."""
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 
@@ -269,11 +269,46 @@ def test_callbacks_that_a_separate_process_cannot_call_are_refused() -> None:
         Sandbox(network=Network(ask=lambda host, port: True), isolation="process")
 
 
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_the_proxy_of_the_environment_is_used(
+    isolation: Isolation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        asked.append(connection.recv(4096).split(b"\r\n")[0])
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        connection.recv(4096)
+        connection.sendall(b"through the proxy\n")
+
+    with server(serve) as proxy_port:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy_port}")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        network = Network(allow=["far.test"], proxy="environment")
+        with Sandbox(network=network, isolation=isolation) as sandbox:
+            result = sandbox.commands.run(FETCH + "fetch far.test")
+            assert result.stdout == "through the proxy\n", result.stderr
+        assert asked == [b"CONNECT far.test:80 HTTP/1.1"]
+
+
 def test_a_process_without_a_network_gets_none_later() -> None:
     with Sandbox(isolation="process") as sandbox:
         with pytest.raises(UnsupportedError, match=r"create the sandbox with network=\[\]"):
             sandbox.network.allow("api.test")
         assert sandbox.network.rules().allow == ()
+
+
+def test_a_guest_cannot_flood_its_host_with_events() -> None:
+    """They come from another process, which sends them slowly after a burst."""
+    seen: list[NetworkEvent] = []
+    look_up = "import socket\nfor n in range(1500):\n try: socket.gethostbyname(f'{n}.test')\n"
+    network = Network(on_event=seen.append)
+    with Sandbox(network=network, isolation="process") as sandbox:
+        began = time.monotonic()
+        sandbox.commands.run(["python3", "-c", look_up + " except OSError: pass"])
+        events, seconds = len(seen), time.monotonic() - began
+        until(lambda: len(seen) > 200)
+    assert events <= 200 + 200 * (seconds + 1)
 
 
 def test_a_confined_process_with_a_network_still_has_its_barriers() -> None:

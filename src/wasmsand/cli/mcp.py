@@ -9,7 +9,7 @@ from dataclasses import replace
 from wasmsand import __version__
 from wasmsand.cli import options
 from wasmsand.cli.failure import CliError
-from wasmsand.cli.values import address, positive_integer, seconds
+from wasmsand.cli.values import address, positive_integer, seconds, whole_number
 
 TOKEN_VARIABLE = "WASMSAND_MCP_TOKEN"
 
@@ -69,6 +69,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "sandbox (default: %(default)s)",
     )
     parser.add_argument(
+        "--max-copies",
+        metavar="N",
+        type=whole_number,
+        default=4,
+        help="copies of its sandbox that a session may have at a time; 0 offers no tools for "
+        "copies and snapshots (default: %(default)s)",
+    )
+    parser.add_argument(
         "--index-installs",
         action="store_true",
         help="offer a tool that installs Python packages from the package index, with this "
@@ -124,6 +132,7 @@ def execute(arguments: argparse.Namespace) -> int:
         output_limit=arguments.output_limit,
         max_sessions=1 if http is None else http.max_sessions,
         index_installs=arguments.index_installs,
+        max_copies=arguments.max_copies,
         network=None if made_from.network is None else rules,
     )
     if http is None:

@@ -16,6 +16,7 @@ from wasmsand.cli import options
 from wasmsand.cli.failure import CliError
 
 if TYPE_CHECKING:
+    from wasmsand.http.client_copies import SandboxCopies
     from wasmsand.sdk.sandbox import Sandbox
 
 
@@ -56,3 +57,16 @@ def attached(url: str, identity: str) -> Iterator[Sandbox]:
         yield Sandbox.from_backend(backend)
     finally:
         backend.leave()
+
+
+@contextmanager
+def copying(arguments: argparse.Namespace) -> Iterator[SandboxCopies]:
+    """The requests that copy the sandbox that the user named."""
+    from wasmsand.http.client_copies import SandboxCopies
+
+    url = server_url(arguments)
+    copies = SandboxCopies(url, options.server_token(), arguments.sandbox)
+    try:
+        yield copies
+    finally:
+        copies.close()

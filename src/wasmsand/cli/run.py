@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
-from wasmsand.cli import options, remote, values
+from wasmsand.cli import options, remote, saved, values
 from wasmsand.cli.failure import CliError
 from wasmsand.cli.port_option import add_port_option, open_ports
 from wasmsand.sdk.errors import CommandError, SandboxError
@@ -43,6 +43,10 @@ examples:
   wasmsand run --port 8000:8000 'python3 -m http.server 8000'
   wasmsand run --file src --out src/app.tar 'cd src && tar -cf app.tar *.py'
 
+a sandbox in a file, for later or for another machine:
+  wasmsand run --save m.wsand 'echo hi > a.txt'
+  wasmsand run --load m.wsand --save m.wsand 'date >> a.txt'
+
 with a server (`wasmsand serve`), which can keep a sandbox for later:
   wasmsand run --connect http://127.0.0.1:8750 --keep 'echo hi > a.txt'
   wasmsand run --connect http://127.0.0.1:8750 --sandbox sbx-... 'cat a.txt'
@@ -58,17 +62,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_command_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a command and its sandbox."""
-    parser.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=values.seconds,
-        default=None,
-        help="kill the command after this time; exit status 124 (default: no timeout)",
-    )
-    options.add_sandbox_options(parser)
-    options.add_copy_options(parser)
-    add_port_option(parser)
+    """Add the options of a command and its sandbox, here or on a server."""
+    add_local_options(parser)
+    saved.add_file_options(parser)
     options.add_server_options(parser)
     parser.add_argument(
         "--sandbox",
@@ -81,6 +77,20 @@ def add_command_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --connect: keep the sandbox on the server and print its ID to standard error",
     )
+
+
+def add_local_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a command and its sandbox."""
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=values.seconds,
+        default=None,
+        help="kill the command after this time; exit status 124 (default: no timeout)",
+    )
+    options.add_sandbox_options(parser)
+    options.add_copy_options(parser)
+    add_port_option(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -112,11 +122,11 @@ def _sandbox(arguments: argparse.Namespace) -> Iterator[Sandbox]:
         raise CliError("--keep and --sandbox need a server: give --connect URL")
     made_from = options.sandbox_options(arguments)
     if arguments.connect is None:
-        from wasmsand.sdk.local import LocalBackend
-
-        with Sandbox.from_backend(LocalBackend(made_from), made_from) as sandbox:
+        with saved.local_sandbox(arguments, made_from) as sandbox:
             yield sandbox
-    elif arguments.sandbox is not None:
+        return
+    saved.check_no_files(arguments)
+    if arguments.sandbox is not None:
         with remote.attached(arguments.connect, arguments.sandbox) as sandbox:
             yield sandbox
     else:

@@ -47,6 +47,7 @@ The reference is docs/protocols/http.md.
 
 _OPTIONS = (
     ("--max-sandboxes", int, "maximum number of sandboxes, of all tokens together"),
+    ("--max-snapshots", int, "maximum number of snapshots of one sandbox"),
     ("--idle-seconds", float, "kill a sandbox that has been idle for this time"),
     ("--lifetime-seconds", float, "kill every sandbox after this time"),
     ("--max-running-commands", int, "maximum number of running commands"),

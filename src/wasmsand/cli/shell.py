@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from wasmsand.cli import options, run
+from wasmsand.cli import options, run, saved
 from wasmsand.cli.port_option import add_port_option, open_ports
 
 if TYPE_CHECKING:
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
 
 _SHELL = ("/bin/bash",)
+SCRIPT_COMMAND = [*_SHELL, "-s"]
+"""For `run`, if there is no terminal: bash reads its script from standard input."""
 _CHUNK = 65536
 
 
 HELP = "open an interactive bash in a new sandbox"
 DESCRIPTION = (
     "Open an interactive bash in a new sandbox. The sandbox's files are lost when "
-    "bash ends. If standard input is not a terminal, bash runs the script that it reads there."
+    "bash ends, unless --save names a file for them. If standard input is not a terminal, bash "
+    "runs the script that it reads there."
 )
 EXAMPLES = ""
 
@@ -41,8 +44,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_sandbox_options(parser)
     options.add_copy_options(parser)
     add_port_option(parser)
-    # For `run`, if there is no terminal: bash reads its script from standard input.
-    parser.set_defaults(command=[*_SHELL, "-s"], timeout=None)
+    saved.add_file_options(parser)
+    parser.set_defaults(command=SCRIPT_COMMAND, timeout=None)
     parser.set_defaults(connect=None, sandbox=None, keep=False)
 
 
@@ -50,17 +53,14 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the shell and return its exit status."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return run.execute(arguments)
-    from wasmsand.sdk.opening import open_backend
-    from wasmsand.sdk.sandbox import Sandbox
+    from wasmsand.sdk.client_programs import backend_of
 
     made_from = options.sandbox_options(arguments)
-    with options.failures():
-        backend = open_backend(made_from)
-        with Sandbox.from_backend(backend, made_from) as sandbox:
-            options.copy_in(sandbox, arguments.file)
-            open_ports(sandbox, arguments.port, newline="\r\n")  # the terminal is in raw mode
-            status = _interactive(backend, sandbox)
-            options.copy_out(sandbox, arguments.out)
+    with options.failures(), saved.local_sandbox(arguments, made_from) as sandbox:
+        options.copy_in(sandbox, arguments.file)
+        open_ports(sandbox, arguments.port, newline="\r\n")  # the terminal is in raw mode
+        status = _interactive(backend_of(sandbox), sandbox)
+        options.copy_out(sandbox, arguments.out)
     return status
 
 

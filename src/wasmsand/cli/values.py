@@ -31,6 +31,11 @@ def positive_integer(word: str) -> int:
     return int(word)
 
 
+def whole_number(word: str) -> int:
+    """A whole number that is not negative."""
+    return 0 if word == "0" else positive_integer(word)
+
+
 def variable(word: str) -> tuple[str, str]:
     """`NAME=VALUE`."""
     name, equals, value = word.partition("=")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from wasmsand.http.failures import EXCEPTIONS, GONE
+from wasmsand.http.failures import EXCEPTIONS, GONE, NO_SNAPSHOT
 from wasmsand.sdk.backend import Ended
 from wasmsand.sdk.errors import (
     ArchiveError,
@@ -19,6 +19,7 @@ from wasmsand.sdk.errors import (
     PortError,
     SandboxClosedError,
     ServerError,
+    StateError,
     file_error,
 )
 from wasmsand.wire import strict_json
@@ -63,6 +64,8 @@ def exception_of(status: int, body: bytes) -> Exception:
     errno, path = error.get("errno"), error.get("path")
     if code in GONE:
         return SandboxClosedError(message)
+    if code == NO_SNAPSHOT:
+        return StateError(message)
     for kind, _, known in EXCEPTIONS:
         if code == known:
             if kind is ArchiveError:

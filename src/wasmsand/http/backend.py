@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
+from wasmsand.http.client_copies import HttpCopies
 from wasmsand.http.client_ports import HttpPorts
 from wasmsand.http.process import HttpProcess
 from wasmsand.http.transport import HttpExchange, Transport
@@ -97,7 +98,7 @@ def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
         transport.close()
 
 
-class HttpBackend(HttpPorts, WithoutTerminals):
+class HttpBackend(HttpPorts, HttpCopies, WithoutTerminals):
     """One sandbox on a server."""
 
     kind = "Sandbox.connect"
@@ -117,6 +118,7 @@ class HttpBackend(HttpPorts, WithoutTerminals):
         self._longest = max_command_seconds
         self._transport = transport
         self._path = f"/v1/sandboxes/{identity}"
+        self._adopted = {}
         self._finalizer = weakref.finalize(self, _abandon, transport, self._path, os.getpid())
         # At interpreter exit nothing is sent; the sandbox expires.
         self._finalizer.atexit = False
@@ -297,11 +299,16 @@ class HttpBackend(HttpPorts, WithoutTerminals):
 
     def close(self) -> None:
         """See `Backend`."""
+        self.close_ports()
         if self._finalizer.detach() is not None:
             _kill(self._transport, self._path)
 
+    def _hand_over(self) -> None:
+        self._finalizer.detach()
+
     def leave(self) -> None:
         """Disconnect, and let the sandbox live until it expires. The backend is unusable after."""
+        self.close_ports()
         self._finalizer.detach()
         self._transport.close()
 

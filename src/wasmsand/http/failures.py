@@ -68,12 +68,14 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
     (sdk.PackageConflictError, 409, sdk.PackageConflictError.code),
     (sdk.IndexNotAllowedError, 403, sdk.IndexNotAllowedError.code),
     (sdk.PackageIndexError, 502, sdk.PackageIndexError.code),
+    (sdk.StateError, 409, "cannot_copy"),
     (sdk.SandboxClosedError, 410, "sandbox_closed"),
     (sdk.ImageMissingError, 500, "image_missing"),
     (ValueError, 400, "invalid_value"),
 )
 """The first match counts, so a class stands before its base classes."""
 
+NO_SNAPSHOT = "snapshot_not_found"
 GONE = frozenset({"sandbox_closed", "sandbox_not_found"})
 """Codes that mean that a sandbox no longer exists."""
 

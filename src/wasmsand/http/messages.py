@@ -66,6 +66,9 @@ class CreateSandbox(_Options):
     """Kill the sandbox when it was unused for this long; null is the server's maximum."""
     lifetime_seconds: Seconds | None = None
     """Kill the sandbox at this age; null is the server's maximum."""
+    snapshot: Annotated[str, Meta(max_length=255)] | None = None
+    """The id of a snapshot of one of your sandboxes, from which to create this one. It has the
+    options of that sandbox, so no other option may be given."""
 
 
 class SandboxState(ResponseMessage):

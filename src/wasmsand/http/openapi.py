@@ -15,7 +15,13 @@ from typing import Any
 
 import msgspec
 
-from wasmsand.http import messages, network_messages, package_messages, port_messages
+from wasmsand.http import (
+    copy_messages,
+    messages,
+    network_messages,
+    package_messages,
+    port_messages,
+)
 from wasmsand.http.messages import CreateSandbox, FailureBody
 from wasmsand.http.routing import AnyRoute
 from wasmsand.sdk import results
@@ -23,7 +29,15 @@ from wasmsand.sdk.network import NetworkEvent
 from wasmsand.sdk.options import OPTIONS
 
 _EVENTS = sys.modules[NetworkEvent.__module__]
-_MODULES = (messages, network_messages, package_messages, port_messages, results, _EVENTS)
+_MODULES = (
+    messages,
+    copy_messages,
+    network_messages,
+    package_messages,
+    port_messages,
+    results,
+    _EVENTS,
+)
 """Where the types of requests and responses are."""
 _JSON = "application/json"
 _BYTES = "application/octet-stream"

@@ -33,6 +33,16 @@ class HttpProcess(PolledProcess):
         weakref.finalize(self, _forget, transport, path, self._owner).atexit = False
 
     @property
+    def path(self) -> str:
+        """The path of its requests."""
+        return self._path
+
+    @property
+    def id(self) -> str:
+        """Its id on the server."""
+        return self._path.rpartition("/")[2]
+
+    @property
     def pid(self) -> int:
         """See `BackendProcess`."""
         return self._pid

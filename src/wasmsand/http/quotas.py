@@ -162,6 +162,23 @@ class Quotas:
         share.bytes += size
         self._sandboxes += 1
 
+    def reserve_bytes(self, owner: Token, size: int) -> None:
+        """Count the bytes of a snapshot. Raises `quota_exceeded`."""
+        share, quota = self.share(owner), owner.quota
+        if share.bytes + size > quota.max_memory_bytes:
+            raise ApiFailure(
+                429,
+                "quota_exceeded",
+                f"{size} bytes for this snapshot and {share.bytes} for the sandboxes and other "
+                f"snapshots exceed {quota.max_memory_bytes}; delete a snapshot, kill a sandbox, or "
+                f"raise max_memory_bytes of {owner.name}",
+            )
+        share.bytes += size
+
+    def release_bytes(self, owner: Token, size: int) -> None:
+        """Give back what `reserve_bytes` reserved."""
+        self.share(owner).bytes -= size
+
     def count_hanging(self, owner: Token, change: int) -> None:
         """A killed sandbox has not ended in time (1), or has ended late (-1)."""
         self.share(owner).hanging += change

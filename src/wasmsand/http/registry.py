@@ -88,6 +88,17 @@ class Registry:
         """The sandboxes of `owner`, oldest first."""
         return [entry for entry in self._entries.values() if entry.owner.name == owner.name]
 
+    def _counted(self, owner: Token | None) -> list[Entry]:
+        return list(self._entries.values()) if owner is None else self.owned(owner)
+
+    def count_snapshots(self, owner: Token | None = None) -> int:
+        """The snapshots of `owner`, or of all."""
+        return sum(len(entry.sandbox.snapshots) for entry in self._counted(owner))
+
+    def count_snapshot_bytes(self, owner: Token | None = None) -> int:
+        """What the snapshots of `owner`, or of all, hold at most."""
+        return sum(entry.sandbox.snapshot_bytes for entry in self._counted(owner))
+
     def find(self, owner: Token, identity: str) -> Entry:
         """A sandbox by its id. Raises `sandbox_not_found`."""
         entry = self._entries.get(identity)

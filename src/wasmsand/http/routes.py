@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from wasmsand.http import copy_messages as c
 from wasmsand.http import messages as m
 from wasmsand.http import network_messages as n
 from wasmsand.http import package_messages as k
 from wasmsand.http import port_messages as p
 from wasmsand.http.handlers import (
     commands,
+    copies,
     files,
     network,
     packages,
@@ -51,7 +53,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "POST",
         "/v1/sandboxes",
         sandboxes.create,
-        "Create a sandbox",
+        "Create a sandbox; with `snapshot`, the response is a CopiedSandbox",
         m.SandboxState,
         body=m.CreateSandbox,
         status=201,
@@ -68,6 +70,55 @@ ROUTES: tuple[AnyRoute, ...] = (
         "Set and unset variables",
         m.Variables,
         body=m.ChangeVariables,
+    ),
+    # Copies.
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/snapshots",
+        copies.take,
+        "Take a snapshot of a sandbox with its Python sessions",
+        c.SnapshotState,
+        body=c.TakeSnapshot,
+        status=201,
+    ),
+    HttpRoute("GET", _SANDBOX + "/snapshots", copies.listing, "List snapshots", c.SnapshotList),
+    HttpRoute(
+        "DELETE", _SANDBOX + "/snapshots/{snapshot}", copies.delete, "Delete a snapshot", m.Done
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/restore",
+        copies.restore,
+        "Make a sandbox what it was when a snapshot was taken",
+        c.CopiedSandbox,
+        body=c.RestoreSandbox,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/fork",
+        copies.fork,
+        "Copy a sandbox with its Python sessions",
+        c.CopiedSandboxes,
+        body=c.ForkSandbox,
+        status=201,
+    ),
+    HttpRoute(
+        "GET", _SANDBOX + "/sessions", copies.sessions, "List Python sessions", c.SessionList
+    ),
+    HttpRoute(
+        "POST",
+        _COMMAND + "/capture",
+        copies.capture,
+        "Capture a started command, for the next copy that names it",
+        m.Done,
+        body=c.CaptureCommand,
+    ),
+    HttpRoute(
+        "POST",
+        _COMMAND + "/captured",
+        copies.captured,
+        "Finish the capture of a started command that has forked",
+        m.Done,
     ),
     # Packages.
     HttpRoute(

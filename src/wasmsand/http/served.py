@@ -1,15 +1,15 @@
 """One sandbox of the server: its backend, and the state that the SDK keeps above a backend.
 
 Owns the sandbox's variables and working directory, for clients without our SDK, and its
-started commands and Python sessions. Rules: the SDK's own checks validate every value of a
-client, so every interface refuses a value with the same message; calls of the backend block
-and run on threads, everything else runs on the event loop.
+started commands, Python sessions and snapshots. Rules: the SDK's own checks validate every
+value of a client, so every interface refuses a value with the same message; calls of the
+backend block and run on threads, everything else runs on the event loop.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -19,13 +19,20 @@ from wasmsand.http.failures import ApiFailure
 from wasmsand.http.messages import OpenPython, RunCommand, StartCommand
 from wasmsand.http.started import Started
 from wasmsand.sdk import arguments
-from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess, CommandRequest
+from wasmsand.sdk.client_programs import (
+    Captures,
+    add_session,
+    attachment_of,
+    snapshot_with,
+    take_programs,
+)
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder
-from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.opening import open_backend
 from wasmsand.sdk.options import Isolation, SandboxOptions
 from wasmsand.sdk.python_session import PythonSession
+from wasmsand.sdk.sandbox import Sandbox
+from wasmsand.sdk.state import Running, Snapshot
 
 MAX_STARTED = 64
 """Started commands that one sandbox remembers; ended ones are forgotten when it is full."""
@@ -46,19 +53,80 @@ class ServedSandbox:
         options: SandboxOptions,
         max_command_seconds: float,
         isolation: Isolation = "none",
+        *,
+        copied: Sandbox | None = None,
     ) -> None:
+        """A new sandbox, or one that is a copy."""
         check_variables(options.env)
         self.options = options
-        self._attachment = Attachment(open_backend(options, isolation), options)
+        self.sandbox = copied or Sandbox.from_backend(open_backend(options, isolation), options)
+        self._attachment = attachment_of(self.sandbox)
         self.starting = 0
         """Commands that are being started. Used on the event loop only."""
-        self.env = Environment(self._attachment)
+        self.env = self.sandbox.env
         self._builder = CommandBuilder(options, self.env.chosen, max_command_seconds)
         self._started: dict[str, Started] = {}
         self._interpreters: dict[str, Interpreter] = {}
         self._opening = 0
         """Python sessions that are being opened. Used on the event loop only."""
-        self._attachment.make_working_directory()
+        self.captures = Captures(options.memory_limit_bytes)
+        self.snapshots: dict[str, ServedSnapshot] = {}
+        """By their ids, oldest first. Used on the event loop only, like the following."""
+        self._taking = 0
+
+    @classmethod
+    def of_snapshot(cls, kept: ServedSnapshot, max_command_seconds: float) -> ServedSandbox:
+        """A new sandbox from a snapshot. It calls the sandbox, so run it on a thread; then call
+        `begin_anew` on the event loop."""
+        options = kept.snapshot.state.options
+        sandbox = Sandbox.from_snapshot(kept.snapshot)
+        return cls(options, max_command_seconds, copied=sandbox)
+
+    def begin_anew(self, interpreters: Mapping[str, str]) -> list[tuple[str, Started]]:
+        """After a copy or a restore: find the Python sessions, whose ids are given by identity, and
+        the captured commands. Returns the commands, with their ids in the original."""
+        self._started.clear()
+        self.captures = Captures(self.options.memory_limit_bytes)
+        self._interpreters = {
+            interpreters[session.identity]: Interpreter(interpreters[session.identity], session)
+            for session in self.sandbox.sessions
+            if isinstance(session, PythonSession) and session.identity in interpreters
+        }
+        programs = take_programs(self.sandbox)
+        return [(was, self.remember(process)) for was, process in programs.items()]
+
+    def take(self, name: str | None, running: Running, commands: Iterable[str]) -> Snapshot:
+        """A snapshot. It calls the sandbox, so run it on a thread."""
+        return snapshot_with(self.sandbox, name, running, self.captures.take(commands))
+
+    @contextmanager
+    def taking_snapshot(self, most: int) -> Iterator[None]:
+        """Reserve room for a snapshot. Raises `too_many_snapshots`."""
+        if len(self.snapshots) + self._taking >= most:
+            raise ApiFailure(
+                429,
+                "too_many_snapshots",
+                f"the sandbox has {most} snapshots; delete one, or start the server with a larger "
+                "--max-snapshots",
+            )
+        self._taking += 1
+        try:
+            yield
+        finally:
+            self._taking -= 1
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """What all snapshots hold at most."""
+        return sum(kept.size_bytes for kept in self.snapshots.values())
+
+    def interpreter_names(self) -> dict[str, str]:
+        """The ids of the Python sessions, by their identity."""
+        return {each.session.identity: each.id for each in self._interpreters.values()}
+
+    def interpreters(self) -> list[Interpreter]:
+        """The live Python sessions, oldest first."""
+        return [each for each in self._interpreters.values() if not each.session.closed]
 
     @property
     def backend(self) -> Backend:
@@ -139,6 +207,7 @@ class ServedSandbox:
     def forget(self, started: Started) -> None:
         """Forget a started command."""
         self._started.pop(started.id, None)
+        self.captures.drop(started.id)
 
     @contextmanager
     def opening_interpreter(self) -> Iterator[None]:
@@ -161,9 +230,11 @@ class ServedSandbox:
 
     def open_interpreter(self, wanted: OpenPython) -> PythonSession:
         """A new Python session. It calls the sandbox, so run it on a thread."""
-        return PythonSession(
+        session = PythonSession(
             self._attachment, self._builder, env=wanted.env, cwd=wanted.cwd, stdin=wanted.stdin
         )
+        add_session(self.sandbox, session)
+        return session
 
     def remember_interpreter(self, session: PythonSession) -> Interpreter:
         """Give a Python session an id, and remember it."""
@@ -190,6 +261,23 @@ class ServedSandbox:
         """The timeout of a run: the client's or the sandbox's, up to the server's maximum."""
         given = SANDBOX_TIMEOUT if isinstance(timeout_ms, UnsetType) else timeout_ms
         return self._builder.seconds(given)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedSnapshot:
+    """A snapshot of a client."""
+
+    id: str
+    snapshot: Snapshot
+    interpreters: Mapping[str, str]
+    """The ids of its Python sessions, by their identity."""
+    size_bytes: int
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, interpreters: Mapping[str, str]) -> ServedSnapshot:
+        """A snapshot with a new id."""
+        identity = f"snap-{secrets.token_hex(12)}"
+        return cls(identity, snapshot, interpreters, snapshot.size_bytes)
 
 
 @dataclass(slots=True)

@@ -64,6 +64,12 @@ class Service:
             "Sandboxes and commands that were killed and have not ended yet.",
             lambda: len(self.endings),
         )
+        gauge("wasmsand_snapshots", "Snapshots of sandboxes.", self.registry.count_snapshots)
+        gauge(
+            "wasmsand_snapshot_bytes",
+            "What all snapshots hold at most, in bytes.",
+            self.registry.count_snapshot_bytes,
+        )
         gauge(
             "wasmsand_commands_running",
             "Calls that wait for a command: running, or queued for a thread.",
@@ -163,6 +169,8 @@ class Service:
         return {
             "wasmsand_sandboxes": share.sandboxes,
             "wasmsand_sandboxes_reserved_bytes": share.bytes,
+            "wasmsand_snapshots": self.registry.count_snapshots(owner),
+            "wasmsand_snapshot_bytes": self.registry.count_snapshot_bytes(owner),
             "wasmsand_commands_running": self._commands.taken_by(owner.name),
             "wasmsand_file_calls_running": self._files.taken_by(owner.name),
             "wasmsand_buffered_bytes": self._buffered.held(owner.name),
@@ -174,6 +182,8 @@ class Service:
         when it has ended, or after `_END_SECONDS`."""
         self.metrics.sandboxes_ended.labels(cause).inc()
         log.info("sandbox %s of %s: %s", entry.id, entry.owner.name, cause)
+        self.quotas.release_bytes(entry.owner, entry.sandbox.snapshot_bytes)
+        entry.sandbox.snapshots.clear()
         overdue = False
 
         def is_overdue() -> None:

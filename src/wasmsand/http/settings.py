@@ -48,6 +48,8 @@ class Settings:
 
     max_sandboxes: int = 256
     """Sandboxes of all tokens together."""
+    max_snapshots: int = 32
+    """Snapshots of one sandbox. Their size counts against the token's `max_memory_bytes`."""
     idle_seconds: float = 600
     """A sandbox that was unused for this long is killed. Clients may set less, not more."""
     lifetime_seconds: float = 24 * 3600

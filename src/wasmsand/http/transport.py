@@ -53,6 +53,7 @@ class Transport:
         if token is not None and not (token.isascii() and token.isprintable()):
             raise ValueError("token must be printable ASCII")
         self.url = f"{parts.scheme}://{parts.netloc}"
+        self._given = (url, token)
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._host = parts.hostname
         self._port = port
@@ -65,6 +66,10 @@ class Transport:
         """Idle connections: idle since when, opened by which process."""
         self._closed = False
         _transports.add(self)
+
+    def another(self) -> Transport:
+        """One to the same server, with connections of its own."""
+        return Transport(*self._given)
 
     def ask(
         self,

@@ -27,6 +27,8 @@ Result = TypeVar("Result")
 
 CALLS_AT_ONCE = 8
 """Running tool calls of one session; further calls wait."""
+DEFAULT_COPIES = 4
+"""Copies of its sandbox that one session may have."""
 MAX_WAITING = 64
 """Waiting tool calls of one session; further calls are refused."""
 _WAITING_SECONDS = 3600.0
@@ -46,6 +48,11 @@ class McpSession:
     sandbox: Sandbox
     tools: SandboxTools
 
+    def kill(self) -> None:
+        """End the sandbox and its copies."""
+        self.sandbox.kill()
+        self.tools.end_copies()
+
 
 class Sessions:
     """All sandboxes of one server."""
@@ -57,6 +64,7 @@ class Sessions:
         output_limit: int,
         max_sessions: int = 1,
         index_installs: bool = False,
+        max_copies: int = DEFAULT_COPIES,
         network: NetworkRules | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -65,6 +73,7 @@ class Sessions:
         self._create = create
         self._output_limit = output_limit
         self._index_installs = index_installs
+        self._max_copies = max_copies
         self._max_sessions = max_sessions
         self._clock = clock
         self._sessions: dict[str, McpSession] = {}
@@ -112,6 +121,7 @@ class Sessions:
                 output_limit=self._output_limit,
                 with_images=True,
                 index_installs=self._index_installs,
+                max_copies=self._max_copies,
             )
             return McpSession(sandbox, tools)
 
@@ -123,7 +133,7 @@ class Sessions:
             if is_wanted:
                 del self._making[name]
         if not is_wanted:
-            self.endings.run(session.sandbox.kill)
+            self.endings.run(session.kill)
             raise SandboxClosedError("the session has ended")
         self._sessions[name] = session
         return session
@@ -158,7 +168,7 @@ class Sessions:
         self._making.pop(name, None)
         session = self._sessions.pop(name, None)
         if session is not None:
-            self.endings.run(session.sandbox.kill)
+            self.endings.run(session.kill)
 
     def end_idle(self, seconds: float) -> None:
         """End every session that was idle for `seconds`."""

@@ -98,6 +98,9 @@ class ProcessBackend(ProcessPorts, ProcessCopies, WithoutTerminals):
         """Start a process that may make connections. Spare processes may not."""
         if network.ask is not None:
             raise self._unsupported("Network(ask=...)")
+        # Imported here, because most sandboxes have no network.
+        from wasmsand.sdk.network import uses_host_proxy
+
         on_event = network.on_event
 
         def notified(method: str, params: Params) -> None:
@@ -111,6 +114,7 @@ class ProcessBackend(ProcessPorts, ProcessCopies, WithoutTerminals):
             _longest_line(options),
             [] if options.wasm_dir is None else [options.wasm_dir],
             network=True,
+            host_proxy=uses_host_proxy(network),
             on_notification=notified,
         )
         self._begin(connection, options, ANSWER_SECONDS if options.wasm_dir is None else None)

@@ -60,6 +60,8 @@ _VARIABLES: Final = (
     "WASMSAND_RENEWAL",
 )
 """Environment variables that the process inherits."""
+_PROXY_VARIABLES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""Inherited too by a process that uses the proxy of the host's environment."""
 _WINDOWS_VARIABLES: Final = (
     "APPDATA",
     "LOCALAPPDATA",
@@ -132,10 +134,12 @@ class RpcConnection:
         readable: Sequence[str] = (),
         *,
         network: bool = False,
+        host_proxy: bool = False,
         on_notification: Callable[[str, Params], None] | None = None,
     ) -> None:
         """`readable`: further files and directories that the process may read; `network`: whether
-        it may make connections. `on_notification` is called with the method and the parameters of
+        it may make connections; `host_proxy`: whether it may know the proxy of this process's
+        environment. `on_notification` is called with the method and the parameters of
         each notification, on the thread that reads from the process."""
         self._on_notification = on_notification
         self.descriptors = DescriptorSender() if can_pass_descriptors() else None
@@ -161,7 +165,7 @@ class RpcConnection:
         self._stderr_tail = bytearray()
         self._reader = threading.Thread(
             target=self._serve,
-            args=(max_line_bytes, readable, network),
+            args=(max_line_bytes, readable, network, host_proxy),
             name="wasmsand-rpc",
             daemon=True,
         )
@@ -259,10 +263,14 @@ class RpcConnection:
                 self._problem = f"did not respond for {seconds or 0:.0f} s and was killed"
         self._process.kill()  # no effect after it was reaped
 
-    def _serve(self, max_line_bytes: int, readable: Sequence[str], network: bool) -> None:
+    def _serve(
+        self, max_line_bytes: int, readable: Sequence[str], network: bool, host_proxy: bool
+    ) -> None:
         """The reader thread: start the process, and read from it until it has ended."""
         try:
-            self._process = _start(max_line_bytes, readable, network, self.descriptors)
+            self._process = _start(
+                max_line_bytes, readable, network, _environment(host_proxy), self.descriptors
+            )
         except BaseException as error:
             self._start_failure = error
             if self.descriptors is not None:
@@ -368,6 +376,7 @@ def _start(
     max_line_bytes: int,
     readable: Sequence[str],
     network: bool,
+    environ: dict[str, str],
     descriptors: DescriptorSender | None,
 ) -> subprocess.Popen[bytes]:
     if not sys.executable:
@@ -388,7 +397,7 @@ def _start(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=_environment(),
+        env=environ,
         bufsize=_BUFFER_BYTES,
         # Ctrl-C reaches only this process, which then ends the other; and a process without a
         # controlling terminal cannot insert input into one (TIOCSTI).
@@ -403,11 +412,12 @@ def _start(
     return process
 
 
-def _environment() -> dict[str, str]:
+def _environment(host_proxy: bool) -> dict[str, str]:
     """The environment of the process: only what it needs, so no secrets of this one."""
     path = [str(_PACKAGE_DIRECTORY)]
     path += [os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     names = _VARIABLES if os.name == "posix" else (*_VARIABLES, *_WINDOWS_VARIABLES)
+    names = (*names, *_PROXY_VARIABLES) if host_proxy else names
     kept = {name: value for name, value in os.environ.items() if name.upper() in names}
     return {**kept, "PYTHONPATH": os.pathsep.join(path)}
 

@@ -127,7 +127,8 @@ def _capture(session: RpcSession, params: Params) -> Result:
 
 def _captured(session: RpcSession, params: Params) -> Result:
     number = params.integer("command")
-    session.captures.finish(captured_identity(number), session.commands.get(number))
+    process = session.commands.get(number)
+    session.captures.finish(session.backend, captured_identity(number), process)
     return OK
 
 

@@ -122,7 +122,7 @@ class RpcSession:
         self._builder: CommandBuilder | None = None
         self.ended = False
         """Whether the client has called `kill`."""
-        self.captures = Captures()
+        self.captures = Captures(0)
         self.commands: Handles[BackendProcess] = Handles(
             "command", _COMMANDS_MAX, lambda process: process.kill()
         )
@@ -178,6 +178,7 @@ class RpcSession:
         self._sandbox = sandbox
         self._backend = backend_of(sandbox)
         self._builder = CommandBuilder(sandbox.options, sandbox.env.chosen)
+        self.captures = Captures(sandbox.options.memory_limit_bytes)
         if self.ended:
             self.end()
 

@@ -14,13 +14,16 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar, Final
 
+from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.errors import StateError
+from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.sdk.state import PROGRAM, Running, Snapshot, checked_name, take_state
 
 CAPTURES_MAX: Final = 64
 """Captured commands of one sandbox that no copy has used."""
+_MEMORY_SHARES: Final = 4
 
 
 class CapturedProgram:
@@ -33,11 +36,11 @@ class CapturedProgram:
         self.pid = pid
         self._captured = captured
 
-    def still(self) -> AbstractContextManager[None]:
+    def _still(self) -> AbstractContextManager[None]:
         """See `Session`. The client makes no requests meanwhile."""
         return nullcontext()
 
-    def capture(self, _backend: Backend) -> object:
+    def _capture(self, _backend: Backend) -> object:
         """See `Session`."""
         return self._captured
 
@@ -45,7 +48,10 @@ class CapturedProgram:
 class Captures:
     """The captured commands of one sandbox. Used from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory_limit_bytes: int) -> None:
+        """`memory_limit_bytes` is that of the sandbox: programs that live at the same time have not
+        much more, because only a part of their address space counts."""
+        self._max_bytes = _MEMORY_SHARES * memory_limit_bytes
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._kept: dict[str, CapturedProgram] = {}
@@ -54,10 +60,9 @@ class Captures:
     def capture(self, backend: Backend, identity: str, process: BackendProcess) -> None:
         """Capture a command that waits for a request. Raises `StateError`."""
         self.drop(identity)
-        captured = backend.capture(process)
         with self._lock:
             self._check_room()
-            self._kept[identity] = CapturedProgram(identity, process.pid, captured)
+        self._keep(backend, CapturedProgram(identity, process.pid, backend.capture(process)))
 
     def arm(self, backend: Backend, identity: str, process: BackendProcess) -> None:
         """Capture a command at its next fork, for `finish`. Raises `StateError`."""
@@ -68,15 +73,24 @@ class Captures:
         with self._lock:
             self._armed[identity] = take
 
-    def finish(self, identity: str, process: BackendProcess) -> None:
+    def finish(self, backend: Backend, identity: str, process: BackendProcess) -> None:
         """The command has forked. Raises `StateError` if it was not captured."""
         with self._lock:
             take = self._armed.pop(identity, None)
         if take is None:
             raise StateError("nobody has begun to capture it")
-        captured = take()
+        self._keep(backend, CapturedProgram(identity, process.pid, take()))
+
+    def _keep(self, backend: Backend, program: CapturedProgram) -> None:
         with self._lock:
-            self._kept[identity] = CapturedProgram(identity, process.pid, captured)
+            programs = (*self._kept.values(), program)
+            size = sum(backend.size_of(kept._capture(backend)) for kept in programs)
+            if size > self._max_bytes:
+                raise StateError(
+                    f"captured commands would hold {size} bytes of memory, more than "
+                    f"{self._max_bytes}; make a copy of those that are captured already"
+                )
+            self._kept[program.identity] = program
 
     def _check_room(self) -> None:
         if len(self._kept) + len(self._armed) >= CAPTURES_MAX:
@@ -113,6 +127,16 @@ def _ignore(take: Callable[[], object]) -> None:
         take()
     except StateError:
         pass  # it has not forked, or has ended
+
+
+def attachment_of(sandbox: Sandbox) -> Attachment:
+    """What the parts of the sandbox share."""
+    return sandbox._attachment
+
+
+def add_session(sandbox: Sandbox, session: PythonSession) -> None:
+    """A session that the server has opened is one of the sandbox."""
+    sandbox._sessions.append(session)
 
 
 def backend_of(sandbox: Sandbox) -> Backend:

@@ -47,7 +47,7 @@ class Environment:
         self._attachment = attachment
         self._variables = attachment.backend.variables
 
-    def use(self, variables: dict[str, str]) -> None:
+    def _use(self, variables: dict[str, str]) -> None:
         """The sandbox was restored: change these variables from now on."""
         self._variables = variables
 

@@ -110,7 +110,7 @@ class Keeper:
                 return
             sessions = kept.live_sessions()
             for session in sessions:
-                held.enter_context(session.still())
+                held.enter_context(session._still())
             if not drops:
                 require_silence(kept.attachment.backend, {session.pid for session in sessions})
             self._save(held=held, is_strict=not drops)
@@ -164,13 +164,13 @@ class Keeper:
         for session in self._kept.live_sessions():
             if makes_still:
                 try:
-                    held.enter_context(session.still())
+                    held.enter_context(session._still())
                 except StateError:
                     if not is_last and not session.closed:
                         raise
                     continue
             try:
-                captured = session.capture(backend)
+                captured = session._capture(backend)
             except StateError as error:
                 if is_strict:
                     raise
@@ -264,10 +264,10 @@ class Keeper:
             for saved, process in zip(state.sessions, processes, strict=True):
                 session = known.pop(saved.identity, None)
                 if session is not None:
-                    session.continue_as(process)
+                    session._continue_as(process)
             for left in known.values():
-                left.be_left_behind()
-            kept.env.use(backend.variables)
+                left._be_left_behind()
+            kept.env._use(backend.variables)
             self._saved_uses, self._saved_state = self._uses, None
             return backend
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from wasmsand.machine.network.events import NetworkEvent
 from wasmsand.machine.network.guest_trust import GUEST_VARIABLES
 from wasmsand.machine.network.policy import Budget, NetworkPolicy, policy_of
+from wasmsand.machine.network.tables import ENVIRONMENT
 from wasmsand.sdk import arguments
 
 __all__ = ["Network", "NetworkEvent"]
@@ -93,8 +94,9 @@ class Network:
         )
         put(self, "allow", tuple(map(str, policy.allow)))
         put(self, "deny", tuple(map(str, policy.deny)))
-        for name in _TABLES:
-            put(self, name, getattr(policy, name))
+        put(self, "hosts", dict(policy.hosts))
+        for name in ("secrets", "placeholders"):
+            put(self, name, {host: dict(row) for host, row in getattr(policy, name).items()})
         if self.ceiling is not None:
             policy = policy.under(self.ceiling._policy)
             policy.require_within(self.ceiling._policy)
@@ -121,6 +123,11 @@ def policy_for(network: Network) -> NetworkPolicy:
 def variables_for(network: Network) -> Mapping[str, str]:
     """Variables that programs of a sandbox with this network need."""
     return GUEST_VARIABLES if network._policy.inspects else {}
+
+
+def uses_host_proxy(network: Network) -> bool:
+    """Whether the proxy is that of the host's environment."""
+    return network._policy.proxy == ENVIRONMENT
 
 
 # The plain form, for other processes.

@@ -71,7 +71,7 @@ class PythonSession(Session["_Run"]):
     kind = "python"
 
     @classmethod
-    def continued(
+    def _continued(
         cls, attachment: Attachment, process: BackendProcess, identity: str
     ) -> PythonSession:
         """The session of an interpreter that was copied with its sandbox."""
@@ -79,7 +79,7 @@ class PythonSession(Session["_Run"]):
         session._open(attachment, process, _DIALECT, identity)
         return session
 
-    def capture(self, backend: Backend) -> object:
+    def _capture(self, backend: Backend) -> object:
         """See `Session`."""
         return backend.capture(self._conversation.process)
 

@@ -260,16 +260,16 @@ class Sandbox:
             raise
         known = {session.identity: session for session in self._sessions}
         self._attachment.replace(backend)
-        self.env.use(backend.variables)
+        self.env._use(backend.variables)
         self._sessions.clear()
         for session in known.values():
-            session.be_left_behind()
+            session._be_left_behind()
         for saved, process in zip(state.sessions, processes, strict=True):
             known_session = known.get(saved.identity)
             if known_session is None:
                 self._continue(saved, process)
             else:
-                known_session.continue_as(process)
+                known_session._continue_as(process)
                 self._sessions.append(known_session)
 
     @overload
@@ -465,7 +465,7 @@ class Sandbox:
             self._programs[saved.identity] = process
             return
         kind = Shell if saved.kind == Shell.kind else PythonSession
-        self._sessions.append(kind.continued(self._attachment, process, saved.identity))
+        self._sessions.append(kind._continued(self._attachment, process, saved.identity))
 
     def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`.

@@ -43,20 +43,20 @@ class Session(Generic[_Request]):
         """By which a session is known again in copies of its sandbox."""
         return self._identity
 
-    def still(self) -> AbstractContextManager[None]:
+    def _still(self) -> AbstractContextManager[None]:
         """Exclude requests until the block ends. Raises `StateError` if one is being made."""
         return self._conversation.still()
 
     @abstractmethod
-    def capture(self, backend: Backend) -> object:
+    def _capture(self, backend: Backend) -> object:
         """The interpreter with its memory, as `Backend.capture` returns it. The caller has made the
         session `still`. Raises `StateError`."""
 
-    def be_left_behind(self) -> None:
+    def _be_left_behind(self) -> None:
         """The sandbox was restored to a state without this session."""
         self._conversation.be_left_behind()
 
-    def continue_as(self, process: BackendProcess) -> None:
+    def _continue_as(self, process: BackendProcess) -> None:
         """The sandbox was restored: talk to the interpreter that it has now."""
         self._conversation = Conversation(self._attachment, process, self._dialect)
 

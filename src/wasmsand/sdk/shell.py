@@ -78,13 +78,13 @@ class Shell(Session["_Command"]):
     kind = "shell"
 
     @classmethod
-    def continued(cls, attachment: Attachment, process: BackendProcess, identity: str) -> Shell:
+    def _continued(cls, attachment: Attachment, process: BackendProcess, identity: str) -> Shell:
         """The session of a shell that was copied with its sandbox."""
         shell = cls.__new__(cls)
         shell._open(attachment, process, _DIALECT, identity)
         return shell
 
-    def capture(self, backend: Backend) -> object:
+    def _capture(self, backend: Backend) -> object:
         """See `Session`. Bash is copied while it starts a subshell."""
 
         take = backend.capture_at_fork(self._conversation.process)

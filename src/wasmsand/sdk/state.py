@@ -46,10 +46,10 @@ class Part(Protocol):
     def pid(self) -> int:
         """Its process in the sandbox."""
 
-    def still(self) -> AbstractContextManager[None]:
+    def _still(self) -> AbstractContextManager[None]:
         """See `Session`."""
 
-    def capture(self, backend: Backend, /) -> object:
+    def _capture(self, backend: Backend, /) -> object:
         """See `Session`."""
 
 
@@ -91,8 +91,8 @@ def take_state(attachment: Attachment, sessions: Sequence[Part], running: Runnin
     with ExitStack() as held:
         for number, session in enumerate(sessions):
             try:
-                held.enter_context(session.still())
-                captured = session.capture(backend)
+                held.enter_context(session._still())
+                captured = session._capture(backend)
             except StateError as error:
                 if running == "refuse":
                     kind = session.kind

@@ -20,6 +20,7 @@ from wasmsand.sdk.errors import (
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools import schemas
 from wasmsand.tools.actions import ACTIONS, ProgramMissing, has_program
+from wasmsand.tools.copies import COPY_ACTIONS, COPY_TOOLS, Machines, with_copies
 from wasmsand.tools.definitions import (
     BY_NAME,
     INSTALL_PACKAGES,
@@ -27,7 +28,6 @@ from wasmsand.tools.definitions import (
     ToolDefinition,
     network_sentence,
 )
-from wasmsand.tools.output import SavedOutputs
 from wasmsand.tools.workbench import CommandObserver, Workbench
 from wasmsand.wire.strict_json import kind_of
 
@@ -60,6 +60,8 @@ class SandboxTools:
       sandbox, and the results contain their paths
     - `index_installs`: whether to offer `sandbox_install_packages`, which installs Python packages
       from the package index of this machine's pip
+    - `max_copies`: how many copies of the sandbox a model may have at a time; 0 offers no tools for
+      copies and snapshots. End the copies with `end_copies`.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class SandboxTools:
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         with_images: bool = False,
         index_installs: bool = False,
+        max_copies: int = 0,
     ) -> None:
         if isinstance(output_limit, bool) or not isinstance(output_limit, int):
             raise TypeError(f"output_limit must be an int, not {kind_of(output_limit)}")
@@ -83,8 +86,12 @@ class SandboxTools:
                     raise UnknownTool(f"only: no tool {name!r}; use one of: {', '.join(BY_NAME)}")
         self._sandbox = sandbox
         offered = tuple(tool for tool in TOOLS if only is None or tool.name in only)
-        self._offered = (*offered, INSTALL_PACKAGES) if index_installs else offered
-        self._outputs = SavedOutputs(sandbox)
+        if index_installs:
+            offered = (*offered, INSTALL_PACKAGES)
+        if max_copies:
+            offered = (*map(with_copies, offered), *COPY_TOOLS)
+        self._offered = offered
+        self._machines = Machines(sandbox, max_copies)
         self._output_limit = output_limit
         self._with_images = with_images
 
@@ -127,10 +134,18 @@ class SandboxTools:
         if tool is None:
             names = ", ".join(tool.name for tool in self._offered)
             raise UnknownTool(f"unknown tool {tool_name!r:.80}; use one of: {names}")
+        given = tool.checked(input)
+        if tool.name in COPY_ACTIONS:
+            return COPY_ACTIONS[tool.name](self._machines, given)
+        machine = self._machines.find(given.pop("copy", None))
         bench = Workbench(
-            self._sandbox, self._outputs, self._output_limit, observer, self._with_images
+            machine.sandbox, machine.outputs, self._output_limit, observer, self._with_images
         )
-        return ACTIONS[tool.name](bench, tool.checked(input))
+        return ACTIONS[tool.name](bench, given)
+
+    def end_copies(self) -> None:
+        """Kill the copies that a model has made. The sandbox itself remains."""
+        self._machines.end_copies()
 
 
 def error_code(error: Exception) -> str:

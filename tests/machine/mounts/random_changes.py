@@ -58,7 +58,7 @@ CHANGES: tuple[Callable[[], object], ...] = (
     lambda: os.rename(path(), path()),
     lambda: os.link(path(), path(), follow_symlinks=False),
     lambda: os.symlink(path(), path()),
-    lambda: os.chmod(path(), (0o644, 0o755, 0o600)[number(3)]),
+    lambda: os.chmod(path(), (0o777, 0o755, 0o700)[number(3)]),
     lambda: os.utime(path(), ns=(10**18, 10**18 + number(10**9))),
     lambda: print(sorted(os.listdir(path()))),
     lambda: print(stat.S_IFMT(os.lstat(path()).st_mode)),

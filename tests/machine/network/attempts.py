@@ -118,6 +118,9 @@ ATTEMPTS = (
             "Host: seen.test')", "400"),
     Attempt("not HTTP at all", "raw('seen.test', 'SSH-2.0-x', plain=True)",
             "400"),
+    Attempt("TLS with the SNI of another host", "tls('seen.test', 'evil.test')", "TLS refused"),
+    Attempt("TLS, and the host has no valid certificate", "get('https://seen.test/public/page')",
+            "502"),
     # Secrets: `secret.test` gets a header that the guest does not know.
     Attempt("the secret reaches its host", "'yes' if 'with the secret' in"
             " get('http://secret.test/check') else 'no'", "yes"),
@@ -139,7 +142,7 @@ ATTEMPTS = (
 )  # fmt: skip
 
 _GUEST = """
-import errno, glob, json, os, socket, struct, sys, urllib.error, urllib.request
+import errno, glob, json, os, socket, ssl, struct, sys, urllib.error, urllib.request
 from urllib.parse import urlsplit
 
 def named(error):
@@ -210,6 +213,16 @@ def raw(name, line, host=None, body="", plain=False):
         return answer.decode("latin-1")
     codes = [part.split(" ")[0] for part in answer.decode("latin-1").split("HTTP/1.1 ")[1:]]
     return " ".join(codes) or "closed"
+
+def tls(name, sni):
+    try:
+        with socket.create_connection((name, 443), timeout=20) as stream:
+            with ssl.create_default_context().wrap_socket(stream, server_hostname=sni):
+                return "connected"
+    except ssl.SSLError:
+        return "TLS refused"
+    except OSError as error:
+        return named(error)
 
 def own_hosts(line, url):
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import sys
 
 import pytest
 
@@ -125,7 +126,7 @@ def test_a_rule_has_a_normal_form(text: str, normal: str) -> None:
         ("GET;POST api.example.com", "is not an HTTP method"),
         ("\u2488com", "in no host name"),  # "1." as one character
         ("127.0.0.\uff11", "write the address 127.0.0.1"),
-        ("\uff11\uff12\uff17.0.0.1", "write the address as 127.0.0.1"),
+        ("\uff11\uff12\uff17.0.0.1", "is not an address"),
         ("a" * 3000, "more than 2048 characters"),
     ],
 )
@@ -257,6 +258,13 @@ def test_requests_that_a_rule_denies(
 )
 def test_whether_a_rule_is_within_another(inner: str, outer: str, within: bool) -> None:
     assert parse_rule(inner).is_within(parse_rule(outer)) is within
+
+
+def test_letters_of_other_languages_need_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "idna", None)
+    with pytest.raises(RuleProblem, match=r"pip install 'wasmsand\[network\]'; or write xn--"):
+        parse_rule("münchen.de")
+    assert parse_rule("xn--mnchen-3ya.de").host == "xn--mnchen-3ya.de"
 
 
 def test_a_rule_is_a_plain_value() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
+from wasmsand.http.handlers.copies import create_from
+from wasmsand.http.handlers.describing import describe
 from wasmsand.http.messages import (
     ChangeVariables,
     CreateSandbox,
@@ -19,7 +21,6 @@ from wasmsand.http.messages import (
     option_fields,
 )
 from wasmsand.http.network_messages import NetworkWanted
-from wasmsand.http.registry import Entry
 from wasmsand.http.routing import Call
 from wasmsand.http.served import ServedSandbox, check_variables
 from wasmsand.http.service import Service
@@ -36,6 +37,8 @@ _END_SECONDS = 2.0
 
 async def create(call: Call[None, CreateSandbox]) -> SandboxState:
     """`POST /v1/sandboxes`"""
+    if call.body.snapshot is not None:
+        return await create_from(call)
     service, settings, wanted = call.service, call.service.settings, call.body
     options = _options(wanted, settings)
     _check_limits(options, settings)
@@ -57,7 +60,7 @@ async def create(call: Call[None, CreateSandbox]) -> SandboxState:
         ),
     )
     service.metrics.sandboxes_created.labels(call.owner.name).inc()
-    return _state(service, entry)
+    return describe(service, entry)
 
 
 def _options(wanted: CreateSandbox, settings: Settings) -> SandboxOptions:
@@ -95,24 +98,12 @@ def _check_limits(options: SandboxOptions, settings: Settings) -> None:
 async def listing(call: Call[None, None]) -> SandboxList:
     """`GET /v1/sandboxes`"""
     owned = call.service.registry.owned(call.owner)
-    return SandboxList(sandboxes=[_state(call.service, entry) for entry in owned])
+    return SandboxList(sandboxes=[describe(call.service, entry) for entry in owned])
 
 
 async def state(call: Call[None, None]) -> SandboxState:
     """`GET /v1/sandboxes/{sandbox}`"""
-    return _state(call.service, call.entry)
-
-
-def _state(service: Service, entry: Entry) -> SandboxState:
-    options = entry.sandbox.options
-    return SandboxState(
-        id=entry.id,
-        created_at=entry.created,
-        expires_in_seconds=service.registry.seconds_left(entry),
-        cwd=options.cwd,
-        timeout_ms=options.timeout_ms,
-        max_command_seconds=service.settings.max_command_seconds,
-    )
+    return describe(call.service, call.entry)
 
 
 async def kill(call: Call[None, None]) -> Killed:

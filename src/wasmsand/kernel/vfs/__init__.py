@@ -12,6 +12,12 @@ Layout, lowest first (each imports only from those above it):
     layers       the inode table over frozen layers; FrozenTree, a tree at one moment
     store        inodes of a tree: attributes, bytes, lifetime, charges
     tree         TreeFs, the read-write file system: names over the store
+    outside      OutsideTree, the interface to a mounted host directory
+    lazy_table   its inodes and contents
+    lazy_tree    LazyTree, a tree over a view of such a directory; the read-only mount
+    overlay      OverlayTree: changes stay in the sandbox
+    write_through
+                 WriteThroughTree: changes go to the host
     changes      how a tree differs from its image
     image        ImageBuilder: makes the base that all sandboxes share
     standard     the directories, devices and /etc files every sandbox starts with

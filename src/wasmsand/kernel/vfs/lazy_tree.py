@@ -29,43 +29,13 @@ from wasmsand.kernel.limits import (
 from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Attributes
 from wasmsand.kernel.vfs.inode import DirectoryInode, FileInode, Inode, SpecialInode, SymlinkInode
-from wasmsand.kernel.vfs.layers import ROOT_INO, SHARED_INO, FrozenTree, InodeTable, Layer
+from wasmsand.kernel.vfs.layers import ROOT_INO, SHARED_INO, FrozenTree, Layer
+from wasmsand.kernel.vfs.lazy_table import LazyTable, OutsideContent
 from wasmsand.kernel.vfs.model import DirEntry, Stat
 from wasmsand.kernel.vfs.outside import Facts, Key, Listing, OutsideTree, Place
 from wasmsand.kernel.vfs.tree import TreeFs
 
 _NUMBER_MASK: Final = (1 << 47) - 1
-
-
-class OutsideContent(FileContent):
-    """The content of a file that is outside: only its size is known here."""
-
-    __slots__ = ("_outside_blocks",)
-
-    def __init__(self, size: int, blocks: int) -> None:
-        super().__init__()
-        self.size = self.image_end = size
-        self._outside_blocks = blocks
-
-    def stat_blocks(self) -> int:
-        return self._outside_blocks
-
-
-class LazyTable(InodeTable):
-    """An inode table whose lowest layer is the view of an outside tree."""
-
-    def image_links(self, ino: int) -> int:
-        inode = self._image.get(ino)
-        return inode.nlink if inode is not None else 0
-
-    @property
-    def upper_layers(self) -> tuple[Layer, ...]:
-        """The frozen layers above the view."""
-        return self._layers[:-1]
-
-    def is_changed(self, ino: int) -> bool:
-        """Whether the sandbox has a version of its own of this inode."""
-        return ino in self.top or any(ino in layer for layer in self._layers[:-1])
 
 
 class LazyTree(TreeFs):
@@ -142,9 +112,9 @@ class LazyTree(TreeFs):
         elif (place.facts.mode ^ facts.mode) & S_IFMT:  # the host has reused the number
             self._forget(ino)
             return self._adopt(parent, name, facts, checked)
-        else:
+        elif not self._table.is_changed(ino):  # else remember what the sandbox has changed
             self._learn_facts(ino, place, facts, checked)
-            if not self._table.is_changed(ino) and not place.pinned:
+            if not place.pinned:
                 place.parent, place.name = above, name
         if not self._table.is_changed(ino):
             inode = self._put(ino, facts)
@@ -158,7 +128,7 @@ class LazyTree(TreeFs):
 
     def _update(self, ino: int, place: Place, facts: Facts) -> None:
         """An object has new facts."""
-        self._learn_facts(ino, place, facts, self._outside.now())
+        self._learn_facts(ino, place, facts, self._outside.seen_at())
         if not self._table.is_changed(ino):
             self._put(ino, facts)
 
@@ -193,7 +163,7 @@ class LazyTree(TreeFs):
                 self._look_again(ino, place, name)
         except KernelError:
             if place.parent is not None and not place.parent.pinned:
-                place.parent.checked = 0.0  # it may have been replaced on the host
+                place.parent.doubt()  # it may have been replaced on the host
             raise
         self._loaded[ino] = None
         self._loaded.move_to_end(ino)
@@ -209,17 +179,18 @@ class LazyTree(TreeFs):
         entries = self._directory(ino).entries
         child = None if name is None else entries.get(name)
         below = None if child is None else self._places.get(child[0])
-        if place.checked >= since and (below is None or below.checked >= since):
+        if place.listed_at >= since and (below is None or below.checked >= since):
             return
         if len(entries) <= MOUNT_LOOKS_MAX or name is None:
             names = tuple(entries) if len(entries) <= MOUNT_LOOKS_MAX else ()
         else:
             names = (name,)
-        listing = self._outside.list(place, place.facts, names)
+        listing = self._outside.list(place, place.listed, names)
         if listing.is_complete:
             self._load(ino, place, listing)
             return
         self._update(ino, place, listing.facts)
+        place.listed_at = place.checked
         directory = self._own_lower(ino)
         for each, facts in listing.entries.items():
             self._see_entry(ino, directory, each, facts, place.checked)
@@ -245,7 +216,7 @@ class LazyTree(TreeFs):
             own = self._own_directory(ino)
             for name, (child, _) in directory.entries.items():
                 own.add(name, child)
-        place.is_loaded = True
+        place.listed, place.listed_at = listing.facts, place.checked
 
     def _see_entry(
         self, ino: int, directory: DirectoryInode, name: bytes, facts: Facts | None, at: float
@@ -294,7 +265,7 @@ class LazyTree(TreeFs):
         while waiting:
             ino = waiting.pop()
             inode = self._lower.get(ino)
-            if ino in self._users or self._table.is_changed(ino):
+            if ino in self._users or self._table.is_changed(ino) or self._places[ino].pinned:
                 continue
             if isinstance(inode, DirectoryInode):
                 for child, _ in inode.entries.values():
@@ -332,7 +303,7 @@ class LazyTree(TreeFs):
         for child, _ in directory.entries.values():
             self._lose_name(child)
         directory.entries = {}
-        place.is_loaded = False
+        place.listed = None
         self._loaded.pop(ino, None)
         self._scans.pop(ino, None)
 

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Data
+from wasmsand.kernel.wait import WaitQueue
 
 Key = tuple[int, int]
 """The identity of an outside object: device and inode number of the host."""
@@ -56,7 +57,16 @@ class Place:
     """Where an outside object is: a name in the place of its directory. A rename moves the place,
     and so everything below it."""
 
-    __slots__ = ("checked", "facts", "is_loaded", "name", "parent", "pinned")
+    __slots__ = (
+        "checked",
+        "facts",
+        "listed",
+        "listed_at",
+        "name",
+        "parent",
+        "pinned",
+        "unpinned",
+    )
 
     def __init__(self, parent: Place | None, name: bytes, facts: Facts, checked: float) -> None:
         self.parent = parent
@@ -64,15 +74,34 @@ class Place:
         self.facts = facts
         self.checked = checked
         """When the facts were true, on the host's monotonic clock."""
-        self.is_loaded = False
-        """For a directory: whether its names are in the tree."""
+        self.listed: Facts | None = None
+        """For a directory whose names are in the tree: its facts when they were read."""
+        self.listed_at = 0.0
+        """When the names were true."""
         self.pinned = 0
         """How many changes are under way that concern this place."""
+        self.unpinned: WaitQueue | None = None
+        """Woken when one of these changes has ended, if somebody waits for that."""
 
-    def unchecked_copy(self) -> Place:
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the names of this directory are in the tree."""
+        return self.listed is not None
+
+    def unpin(self) -> None:
+        """One of the changes has ended."""
+        self.pinned -= 1
+        if self.unpinned is not None:
+            self.unpinned.wake()
+
+    def doubt(self) -> None:
+        """What is known may be wrong: it does not count as current any more."""
+        self.checked = self.listed_at = 0.0
+
+    def doubted_copy(self) -> Place:
         """A copy that does not count as current."""
         copy = Place(self.parent, self.name, self.facts, 0.0)
-        copy.is_loaded = self.is_loaded
+        copy.listed = self.listed
         return copy
 
     def path(self) -> tuple[bytes, ...]:
@@ -97,17 +126,32 @@ class Listing(NamedTuple):
     """Whether these are all entries of the directory."""
 
 
+class Move(NamedTuple):
+    """A rename."""
+
+    place: Place
+    """What is moved. It may have other names, and its place may be one of these."""
+    parent: Place
+    name: bytes
+    new_parent: Place
+    new_name: bytes
+    replaced: Place | None
+    """What has the new name."""
+    exchange: bool = False
+    """Whether that gets the old name."""
+
+
 class OutsideTree(Protocol):
     """What the kernel may ask of an outside tree. Every method may raise `OutsideWait`, except
-    `since`, `retain` and `release`."""
+    `since`, `seen_at`, `retain` and `release`."""
 
     root: Place
 
     def since(self) -> float:
         """Facts that were checked at or after this time count as current for the present call."""
 
-    def now(self) -> float:
-        """The time, as in `Place.checked`."""
+    def seen_at(self) -> float:
+        """When the latest result of another method was true, as in `Place.checked`."""
 
     # Reading.
 
@@ -151,11 +195,8 @@ class OutsideTree(Protocol):
     def rmdir(self, parent: Place, name: bytes, victim: Place) -> Facts:
         """Remove an empty directory. The facts are the parent's."""
 
-    def rename(
-        self, place: Place, parent: Place, name: bytes, replaced: Place | None, *, exchange: bool
-    ) -> Facts:
-        """Move `place` to `name` in `parent`; `replaced` is what is there. Does not change the
-        places."""
+    def rename(self, move: Move) -> Facts:
+        """Move a name. Does not change the places."""
 
     def set_attributes(
         self, place: Place, mode: int | None, atime: int | None, mtime: int | None

@@ -17,7 +17,8 @@ from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Data
 from wasmsand.kernel.vfs.inode import REMOVED, DirectoryInode, FileInode, Inode, SymlinkInode
 from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree, Layer
-from wasmsand.kernel.vfs.lazy_tree import LazyTree, OutsideContent
+from wasmsand.kernel.vfs.lazy_table import OutsideContent
+from wasmsand.kernel.vfs.lazy_tree import LazyTree
 from wasmsand.kernel.vfs.outside import Facts, OutsideTree, Place
 from wasmsand.kernel.vfs.space import Space
 from wasmsand.kernel.vfs.store import target_blocks
@@ -75,7 +76,7 @@ class OverlayTree(LazyTree):
         view, places = _copy_of_view(state.view, state.places)
         self._lower.update(view)
         old_root, root = places[ROOT_INO], self._outside.root
-        root.is_loaded = old_root.is_loaded
+        root.listed = old_root.listed
         for ino, place in places.items():
             if place.parent is old_root:
                 place.parent = root
@@ -106,10 +107,22 @@ class OverlayTree(LazyTree):
                 if error.errno is Errno.EFBIG:
                     raise self.space.full() from None
                 raise
+        if type(self._file(ino).content) is not OutsideContent:
+            return  # copied by another call meanwhile
         self.space.take_blocks(copy.blocks)
         inode = self._table.own(ino)
         assert isinstance(inode, FileInode)
         inode.content, inode.owns_content = copy, True
+
+    def take(self, ino: int) -> None:
+        """Make a copy of an object that does not need the outside tree any more. The entries of a
+        directory are not copied."""
+        inode = self._get(ino)
+        if isinstance(inode, FileInode):
+            self._copy_up(ino)
+        elif isinstance(inode, DirectoryInode):
+            self._current(ino)
+        self._table.own(ino)
 
     def write(self, ino: int, offset: int, data: Data) -> int:
         self._copy_up(ino)
@@ -214,14 +227,21 @@ class OverlayTree(LazyTree):
         """Where an inode is outside; None if it was created in the sandbox."""
         return self._places.get(ino)
 
-    def is_unchanged(self, ino: int) -> bool:
-        """Whether the sandbox has no version of its own of an inode. Says nothing about what is
-        below a directory."""
-        return not self._table.is_changed(ino)
-
-    def has_outside_content(self, ino: int) -> bool:
-        """Whether a file's bytes are those of the outside tree."""
-        return self._is_outside(ino)
+    def seen(self, names: tuple[bytes, ...]) -> tuple[bool, Facts | None]:
+        """What the sandbox has seen at a path of the outside tree; first whether it has looked."""
+        ino = ROOT_INO
+        for name in names:
+            directory, place = self._lower.get(ino), self._places.get(ino)
+            if not isinstance(directory, DirectoryInode):
+                return True, None
+            if place is None or not place.is_loaded:
+                return False, None
+            entry = directory.entries.get(name)
+            if entry is None:
+                return True, None
+            ino = entry[0]
+        found = self._places.get(ino)
+        return found is not None, None if found is None else found.facts
 
     def changes(self) -> Iterator[OverlayChange]:
         """Every path at which something was added, changed or removed: a directory before its
@@ -269,7 +289,7 @@ class OverlayTree(LazyTree):
 
 def _copy_of_view(view: Layer, places: Mapping[int, Place]) -> tuple[Layer, dict[int, Place]]:
     """A view that changes independently. Nothing in it counts as current."""
-    copies = {place: place.unchecked_copy() for place in places.values()}
+    copies = {place: place.doubted_copy() for place in places.values()}
     for copy in copies.values():
         if copy.parent is not None:
             copy.parent = copies.get(copy.parent, copy.parent)

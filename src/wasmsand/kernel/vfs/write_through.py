@@ -18,7 +18,7 @@ from wasmsand.kernel.vfs.filesystem import AttributeChanges, Data
 from wasmsand.kernel.vfs.inode import DirectoryInode
 from wasmsand.kernel.vfs.lazy_tree import LazyTree
 from wasmsand.kernel.vfs.model import NOW, FileTime
-from wasmsand.kernel.vfs.outside import Facts, Place
+from wasmsand.kernel.vfs.outside import Facts, Move, Place
 
 
 class WriteThroughTree(LazyTree):
@@ -52,7 +52,7 @@ class WriteThroughTree(LazyTree):
         return place
 
     def _add_name(self, parent: int, name: bytes, facts: Facts) -> int:
-        now = self._outside.now()
+        now = self._outside.seen_at()
         self._see_entry(parent, self._own_lower(parent), name, facts, now)
         self._touched(parent)
         return self._own_lower(parent).entries[name][0]
@@ -67,17 +67,19 @@ class WriteThroughTree(LazyTree):
     def unlink(self, parent: int, name: bytes) -> None:
         ino = self._entry(parent, name)
         self._outside.unlink(self._directory_place(parent), name, self._places[ino])
-        self._remove_name(parent, name)
+        self._remove_name(parent, name, ino)
 
     def rmdir(self, parent: int, name: bytes) -> None:
         ino = self._entry(parent, name)
         self._outside.rmdir(self._directory_place(parent), name, self._places[ino])
         self._own_lower(ino).entries = {}
-        self._remove_name(parent, name)
+        self._remove_name(parent, name, ino)
 
-    def _remove_name(self, parent: int, name: bytes) -> None:
+    def _remove_name(self, parent: int, name: bytes, ino: int) -> None:
         directory = self._own_lower(parent)
-        ino = directory.entries[name][0]
+        if not self._still_named(parent, name, ino):
+            self._places[parent].doubt()  # another call has used the name meanwhile
+            return
         inode = self._lower[ino]
         is_directory = isinstance(inode, DirectoryInode)
         inode.nlink = 0 if is_directory else max(0, inode.nlink - 1)
@@ -90,9 +92,17 @@ class WriteThroughTree(LazyTree):
         above, place = self._directory_place(new_parent), self._places[ino]
         replaced = self._own_lower(new_parent).entries.get(new_name)
         victim = None if replaced is None else self._places[replaced[0]]
-        facts = self._outside.rename(place, above, new_name, victim, exchange=False)
+        old = self._directory_place(parent)
+        facts = self._outside.rename(Move(place, old, name, above, new_name, victim))
         if replaced is not None:
-            self._remove_name(new_parent, new_name)
+            self._remove_name(new_parent, new_name, replaced[0])
+        if (
+            not self._still_named(parent, name, ino)
+            or new_name in self._own_lower(new_parent).entries
+        ):
+            self._places[parent].doubt()
+            self._places[new_parent].doubt()
+            return
         self._names[ino] = self._names.get(ino, 0) + 1  # it keeps a name throughout
         directory = self._own_lower(parent)
         directory.remove(name)
@@ -103,15 +113,26 @@ class WriteThroughTree(LazyTree):
         self._touched(parent)
         self._touched(new_parent)
 
+    def _still_named(self, parent: int, name: bytes, ino: int) -> bool:
+        return self._own_lower(parent).entries.get(name, (0, 0))[0] == ino
+
     def exchange(self, parent: int, name: bytes, other_parent: int, other_name: bytes) -> None:
         ino, other = self._entry(parent, name), self._entry(other_parent, other_name)
         above = self._directory_place(other_parent)
         place, replaced = self._places[ino], self._places[other]
-        self._outside.rename(place, above, other_name, replaced, exchange=True)
-        for directory, old, new in ((parent, name, other), (other_parent, other_name, ino)):
-            self._own_lower(directory).remove(old)
-            self._own_lower(directory).add(old, new)
-            self._moved_to(new, directory, old)
+        old = self._directory_place(parent)
+        self._outside.rename(Move(place, old, name, above, other_name, replaced, exchange=True))
+        if not (
+            self._still_named(parent, name, ino)
+            and self._still_named(other_parent, other_name, other)
+        ):
+            old.doubt()
+            above.doubt()
+            return
+        for directory, each, new in ((parent, name, other), (other_parent, other_name, ino)):
+            self._own_lower(directory).remove(each)
+            self._own_lower(directory).add(each, new)
+            self._moved_to(new, directory, each)
             self._touched(directory)
 
     def _moved_to(self, ino: int, parent: int, name: bytes) -> None:

@@ -38,7 +38,7 @@ def apply_overlay(machine: Machine, path: str, *, force: bool = False) -> list[D
     """Write the changes of the overlay on `path` to the host's directory, and return them. Raises
     `ApplyConflict` (unless `force` is set, which overwrites), EPERM for a link that leads
     outside."""
-    found = differences(machine, path)
+    found = differences(machine, path, take_moved=True)
     conflicts = [_text(each.path) for each in found if each.is_conflict]
     if conflicts and not force:
         raise ApplyConflict(conflicts)

@@ -20,7 +20,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.process.call_state import HeldByCall
 from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Data
-from wasmsand.kernel.vfs.outside import Facts, Listing, Place
+from wasmsand.kernel.vfs.outside import Facts, Listing, Move, Place
 from wasmsand.kernel.wait import OutsideWait, WaitQueue, Yield
 from wasmsand.machine.bug_log import log_bug
 from wasmsand.machine.network.lookup import Workers
@@ -40,13 +40,14 @@ _Result = TypeVar("_Result")
 class _Order:
     """Work that a guest's call waits for."""
 
-    __slots__ = ("act", "done", "ended", "error", "pinned", "result")
+    __slots__ = ("act", "began", "done", "ended", "error", "pinned", "result")
 
     def __init__(self, act: Callable[[], object], pinned: tuple[Place, ...]) -> None:
         self.act: Callable[[], object] | None = act
         self.pinned = pinned
         self.ended = WaitQueue()
         self.done = False
+        self.began = 0.0
         self.result: object = None
         self.error: KernelError | None = None
         for place in pinned:
@@ -55,9 +56,9 @@ class _Order:
     def unpin(self, *, is_known: bool) -> None:
         """The call has taken the result, or will not. What it changed is then not known."""
         for place in self.pinned:
-            place.pinned -= 1
             if not is_known:
-                place.checked = 0.0
+                place.doubt()
+            place.unpin()
         self.pinned = ()
 
 
@@ -86,6 +87,8 @@ class HostWork:
         self._kernel = kernel
         self._workers = Workers(_THREADS_MAX, "wasmsand-mount")
         self._looked = time.monotonic()
+        self.seen_at = 0.0
+        """When the host was asked for the latest result."""
 
     def look_again(self) -> None:
         """From now on, what was seen before counts as old."""
@@ -106,12 +109,17 @@ class HostWork:
         held = None if thread is None else thread.call.outside
         return held if isinstance(held, _Orders) else None
 
-    def do(
-        self, key: Hashable, act: Callable[[], _Result], pinned: tuple[Place, ...] = ()
-    ) -> _Result:
-        """The result of `act`, which blocks. Needs the sandbox's lock."""
+    def look(self, key: tuple[str, Place, object], act: Callable[[], _Result]) -> _Result:
+        """Like `do`, for work that changes nothing. The place in `key` is what is looked at."""
         if self._lock.held_by_host:
-            return self._without_lock(act)
+            return self._without_lock(act, (key[1],))
+        return self.do(key, act, ())
+
+    def do(self, key: Hashable, act: Callable[[], _Result], pinned: tuple[Place, ...]) -> _Result:
+        """The result of `act`, which blocks. Needs the sandbox's lock. The places in `pinned` are
+        those that change."""
+        if self._lock.held_by_host:
+            return self._without_lock(act, pinned)
         thread = self._kernel.current
         assert thread is not None
         orders = self._orders()
@@ -124,31 +132,42 @@ class HostWork:
         if not order.done:
             raise OutsideWait(order.ended)
         del orders.by_key[key]
+        self.seen_at = order.began
         order.unpin(is_known=order.error is None)
         if order.error is not None:
             raise order.error
         return cast("_Result", order.result)
 
-    def _without_lock(self, act: Callable[[], _Result]) -> _Result:
+    def _without_lock(self, act: Callable[[], _Result], pinned: tuple[Place, ...]) -> _Result:
+        """Do work for an operation of the host, which goes on afterwards where it was: so what it
+        works on stays in the view."""
         lock = self._lock
+        for place in pinned:
+            place.pinned += 1
         lock.held_by_host = False
         lock.release()
+        began = time.monotonic()
         try:
             return act()
         finally:
             lock.take_again()
             lock.held_by_host = True
+            self.seen_at = began
+            for place in pinned:
+                place.unpin()
 
-    def exists_after_all(self, key: Hashable) -> bool:
-        """A guest's call has found that a name exists which it did not see. True the first time:
-        the call may look again."""
-        if self._lock.held_by_host:
-            return False
-        orders = self._orders()
+    def look_for_existing(self, key: Hashable, parent: Place) -> None:
+        """A guest's call could not create a name that it does not see, because it exists. Let the
+        call look at the directory again, once, when no other call is changing it."""
+        orders = None if self._lock.held_by_host else self._orders()
         if orders is None or key in orders.found_existing:
-            return False
+            return
+        if parent.pinned:
+            # Another call has probably made it, and is about to take the result.
+            parent.unpinned = parent.unpinned or WaitQueue()
+            raise OutsideWait(parent.unpinned)
         orders.found_existing.add(key)
-        return True
+        raise Yield
 
     def later(self, act: Callable[[], object]) -> None:
         """Have something done of which nobody needs the result."""
@@ -163,6 +182,7 @@ class HostWork:
         def work() -> None:
             result: object = None
             error: KernelError | None = None
+            order.began = time.monotonic()
             try:
                 result = act()
             except KernelError as failure:
@@ -192,27 +212,31 @@ class AskedTree:
         self._work = work
         self.root = directory.root
         self.since = work.since
-        self.now = time.monotonic
+
+    def seen_at(self) -> float:
+        """See `OutsideTree`."""
+        return self._work.seen_at
 
     # Reading.
 
     def list(self, place: Place, known: Facts | None, names: tuple[bytes, ...]) -> Listing:
         """See `OutsideTree`."""
         key = ("list", place, None if known is None else names)
-        return self._work.do(key, lambda: self._directory.list(place, known, names))
+        return self._work.look(key, lambda: self._directory.list(place, known, names))
 
     def facts(self, place: Place) -> Facts:
         """See `OutsideTree`."""
-        return self._work.do(("facts", place), lambda: self._directory.facts(place))
+        return self._work.look(("facts", place, None), lambda: self._directory.facts(place))
 
     def read(self, place: Place, offset: int, size: int) -> bytes:
         """See `OutsideTree`."""
-        key = ("read", place, offset, size)
-        return self._work.do(key, lambda: self._directory.read(place, offset, size))
+        key = ("read", place, (offset, size))
+        return self._work.look(key, lambda: self._directory.read(place, offset, size))
 
     def whole(self, place: Place, most: int) -> FileContent:
         """See `OutsideTree`."""
-        return self._work.do(("whole", place), lambda: self._directory.whole(place, most))
+        key = ("whole", place, None)
+        return self._work.look(key, lambda: self._directory.whole(place, most))
 
     def retain(self, place: Place) -> None:
         """See `OutsideTree`."""
@@ -235,8 +259,8 @@ class AskedTree:
         try:
             return self._work.do(key, act, (parent,))
         except KernelError as error:
-            if error.errno is Errno.EEXIST and self._work.exists_after_all(key):
-                raise Yield from None  # look at the directory again
+            if error.errno is Errno.EEXIST:
+                self._work.look_for_existing(key, parent)
             raise
 
     def create(self, parent: Place, name: bytes, mode: int) -> Facts:
@@ -273,16 +297,13 @@ class AskedTree:
             (parent, victim),
         )
 
-    def rename(
-        self, place: Place, parent: Place, name: bytes, replaced: Place | None, *, exchange: bool
-    ) -> Facts:
+    def rename(self, move: Move) -> Facts:
         """See `OutsideTree`."""
-        assert place.parent is not None
-        pinned = (place, place.parent, parent) + ((replaced,) if replaced is not None else ())
+        replaced = () if move.replaced is None else (move.replaced,)
         return self._work.do(
-            ("rename", place, parent, name),
-            lambda: self._writable.rename(place, parent, name, replaced, exchange=exchange),
-            pinned,
+            ("rename", move),
+            lambda: self._writable.rename(move),
+            (move.place, move.parent, move.new_parent, *replaced),
         )
 
     def set_attributes(

@@ -67,7 +67,7 @@ def open_by_steps(root: int, names: Sequence[bytes], flags: int) -> int:
         found = os.open(names[-1], flags, dir_fd=at)
     except OSError as error:
         if error.errno == errno.ENOTDIR and _is_link(name, at):
-            error.errno = errno.ELOOP
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
         raise
     finally:
         if at != root:

@@ -67,6 +67,8 @@ class _Comparison:
         mounted, self.tree = machine.mounts.overlay(path)
         assert mounted.directory is not None
         self.directory: HostDirectory = mounted.directory
+        self.moved: list[Node] = []
+        """Objects that have another path on the host."""
 
     def all(self) -> Iterator[Difference]:
         with self.access:
@@ -74,14 +76,14 @@ class _Comparison:
         for change in found:
             seen = None if change.place is None else change.place.facts
             if change.ino is None:
-                yield from self._removed(change.path, seen)
+                yield from self._removed(change.path)
                 continue
             node = Node(self.tree, change.ino)
             new = self._stat(node)
             if new is None or modes.S_IFMT(new.mode) not in _KINDS:
                 continue
             is_new_tree = modes.S_ISDIR(new.mode) and (seen is None or not modes.S_ISDIR(seen.mode))
-            difference = self._compare(change.path, node, new, seen)
+            difference = self._compare(change.path, node, new)
             if difference is not None:
                 yield difference
             if is_new_tree:
@@ -89,11 +91,11 @@ class _Comparison:
             elif seen is None or not modes.S_ISDIR(seen.mode):
                 continue
             elif not modes.S_ISDIR(new.mode):
-                yield from list(self._removed(change.path, seen))[1:]
+                yield from list(self._removed(change.path))[1:]
             elif self.tree.place_of(change.ino) is not change.place:
                 # Another directory with the same name. (In the same directory, the entries that
                 # differ are changes of their own.)
-                yield from self._added_tree(change.path, node, seen)
+                yield from self._added_tree(change.path, node, replaces=True)
 
     def _stat(self, node: Node) -> Stat | None:
         try:
@@ -104,14 +106,17 @@ class _Comparison:
                 return None
             raise
 
-    def _compare(self, path: bytes, node: Node, new: Stat, seen: Facts | None) -> Difference | None:
+    def _compare(self, path: bytes, node: Node, new: Stat) -> Difference | None:
         names = tuple(path.split(b"/"))
+        place = self.tree.place_of(node.ino)
+        if place is not None and place.path() != names:
+            self.moved.append(node)
         old = self.directory.at(names)
         if old is not None and modes.S_IFMT(old.mode) == modes.S_IFMT(new.mode):
             same_mode = old.mode & 0o777 == new.mode & 0o777 or modes.S_ISLNK(new.mode)
             if same_mode and self._same_content(names, node, old, new):
                 return None
-        return Difference(path, old, new, node, not _is_seen(old, seen))
+        return Difference(path, old, new, node, self._is_conflict(names, old))
 
     def _same_content(self, names: tuple[bytes, ...], node: Node, old: Facts, new: Stat) -> bool:
         if modes.S_ISDIR(new.mode):
@@ -124,22 +129,23 @@ class _Comparison:
         return self.directory.content_at(names, new.size + 1) == content_of(self.access, node)
 
     def _added_tree(
-        self, path: bytes, node: Node, seen: Facts | None = None
+        self, path: bytes, node: Node, *, replaces: bool = False
     ) -> Iterator[Difference]:
+        """What is below a new directory. If it replaces another one, what only that one has."""
         there = set()
         for entry in trees.walk(self.access, node):
             if modes.S_IFMT(entry.stat.mode) in _KINDS:
                 there.add(entry.path)
                 below = path + b"/" + entry.path
-                difference = self._compare(below, entry.node, entry.stat, None)
+                difference = self._compare(below, entry.node, entry.stat)
                 if difference is not None:
                     yield difference
-        if seen is not None:
-            for each in self._removed(path, seen):
+        if replaces:
+            for each in self._removed(path):
                 if each.path != path and each.path[len(path) + 1 :] not in there:
                     yield each
 
-    def _removed(self, path: bytes, seen: Facts | None) -> Iterator[Difference]:
+    def _removed(self, path: bytes) -> Iterator[Difference]:
         """What the host has at a path that the sandbox has removed: a directory before its
         entries."""
         waiting = [path]
@@ -149,20 +155,22 @@ class _Comparison:
             old = self.directory.at(names)
             if old is None:
                 continue
-            yield Difference(path, old, None, None, seen is not None and not _is_seen(old, seen))
-            seen = None
+            yield Difference(path, old, None, None, self._is_conflict(names, old))
             if modes.S_ISDIR(old.mode):
                 below: list[bytes] = self.directory.names_in(names)
                 waiting.extend(path + b"/" + name for name in reversed(below))
 
-
-def _is_seen(old: Facts | None, seen: Facts | None) -> bool:
-    """Whether the host still has what the sandbox saw."""
-    if old is None or seen is None:
-        return old is None and seen is None
-    if modes.S_ISDIR(old.mode):
-        return old.key == seen.key
-    return (old.key, old.size, old.mtime_ns) == (seen.key, seen.size, seen.mtime_ns)
+    def _is_conflict(self, names: tuple[bytes, ...], old: Facts | None) -> bool:
+        """Whether the host has something else than the sandbox saw."""
+        with self.access:
+            has_looked, seen = self.tree.seen(names)
+        if not has_looked:
+            return False
+        if old is None or seen is None:
+            return old is not seen
+        if modes.S_ISDIR(old.mode):
+            return old.key != seen.key
+        return (old.key, old.size, old.mtime_ns) != (seen.key, seen.size, seen.mtime_ns)
 
 
 def content_of(access: HostAccess, node: Node) -> bytes:
@@ -173,12 +181,20 @@ def content_of(access: HostAccess, node: Node) -> bytes:
     return content.read(0, content.size)
 
 
-def differences(machine: Machine, path: str) -> list[Difference]:
-    """How the overlay on `path` differs from the host's directory, sorted by path. EFBIG if there
-    are more than MOUNT_DIFFERENCES_MAX differences."""
+def differences(machine: Machine, path: str, *, take_moved: bool = False) -> list[Difference]:
+    """How the overlay on `path` differs from the host's directory, sorted by path. With
+    `take_moved`, the sandbox gets a copy of its own of everything that differs in its path or mode
+    only, because the host's object is about to be changed. EFBIG if there are more than
+    MOUNT_DIFFERENCES_MAX differences."""
     found: dict[bytes, Difference] = {}
-    for difference in _Comparison(machine, path).all():
+    comparison = _Comparison(machine, path)
+    for difference in comparison.all():
         found[difference.path] = difference
         if len(found) > MOUNT_DIFFERENCES_MAX:
             raise KernelError(Errno.EFBIG, f"more than {MOUNT_DIFFERENCES_MAX} differences")
+    if take_moved:
+        changed = [each.node for each in found.values() if each.node is not None]
+        for node in comparison.moved + changed:
+            with comparison.access:
+                comparison.tree.take(node.ino)
     return [found[path] for path in sorted(found)]

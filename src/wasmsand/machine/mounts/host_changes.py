@@ -16,7 +16,7 @@ from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs.filesystem import Data
-from wasmsand.kernel.vfs.outside import Facts, Key, Place
+from wasmsand.kernel.vfs.outside import Facts, Key, Move, Place
 from wasmsand.machine.mounts.beneath import HANDLE, O_PATH, OPEN_DIRECTORY, exchange_names
 from wasmsand.machine.mounts.host_directory import HostDirectory, errors
 from wasmsand.machine.mounts.quota import WriteQuota
@@ -82,7 +82,7 @@ class WritableDirectory(HostDirectory):
 
     def link(self, place: Place, parent: Place, name: bytes) -> Facts:
         """See `OutsideTree`."""
-        if not modes.S_ISREG(place.facts.mode):
+        if modes.S_IFMT(place.facts.mode) not in (modes.S_IFREG, modes.S_IFLNK):
             raise KernelError(Errno.EPERM)
 
         def make(directory: int) -> None:
@@ -129,21 +129,24 @@ class WritableDirectory(HostDirectory):
         with self._file(victim):
             pass
 
-    def rename(
-        self, place: Place, parent: Place, name: bytes, replaced: Place | None, *, exchange: bool
-    ) -> Facts:
+    def rename(self, move: Move) -> Facts:
         """See `OutsideTree`."""
-        with errors(), self._above(place) as (source, old), self._opened(parent, HANDLE) as target:
-            self._require(source, old, place.facts.key)
+        old, name, replaced = move.name, move.new_name, move.replaced
+        with (
+            errors(),
+            self._opened(move.parent, HANDLE) as source,
+            self._opened(move.new_parent, HANDLE) as target,
+        ):
+            self._require(source, old, move.place.facts.key)
             there = self._look(target, name)
             if (there is None) != (replaced is None):
                 raise KernelError(Errno.ESTALE, "changed on the host")
             if there is not None and replaced is not None:
                 if there.key != replaced.facts.key:
                     raise KernelError(Errno.ESTALE, "replaced on the host")
-                if not exchange and there.nlink == 1:
+                if not move.exchange and there.nlink == 1:
                     self._keep_open(replaced)
-            if exchange:
+            if move.exchange:
                 exchange_names(source, old, target, name)
             else:
                 os.rename(old, name, src_dir_fd=source, dst_dir_fd=target)

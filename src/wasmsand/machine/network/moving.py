@@ -76,6 +76,10 @@ class Inspector(Protocol):
         """Whether nothing more will be sent to the server."""
 
     @property
+    def server_has_all(self) -> bool:
+        """Whether nothing waits for the server."""
+
+    @property
     def failure(self) -> Errno | None:
         """The error with which both sides are reset."""
 
@@ -93,6 +97,9 @@ class Inspector(Protocol):
 
     def go_on(self) -> None:
         """Something was taken, or there is more to do."""
+
+    def abandon(self, reason: str) -> None:
+        """Both sides are closed."""
 
     def for_guest(self) -> bytes:
         """Take what is to be sent to the guest."""
@@ -353,7 +360,7 @@ class MovingStream(Connected):
         if self.phase is Phase.OVER:
             return True
         end = self._end
-        if end.is_gone and self._told_server:
+        if end.is_gone and (self._told_server or self._has_no_reader()):
             self._finish("")
             return True
         # A guest that is still sending has to be able to read why it was refused.
@@ -365,6 +372,17 @@ class MovingStream(Connected):
             self._finish("the server did not read what was sent last", reset=True)
             return True
         return False
+
+    def _has_no_reader(self) -> bool:
+        """Whether the server has everything that a guest sent before it left, so that an inspector
+        would read the response for nobody."""
+        inspector = self._inspector
+        return (
+            inspector is not None
+            and self._told_inspector
+            and inspector.server_has_all
+            and not self._to_server
+        )
 
     def _count_sent(self, count: int) -> None:
         self.sent += count
@@ -394,7 +412,9 @@ class MovingStream(Connected):
     def _release(self, reason: str, *, reset: bool) -> None:
         self.phase = Phase.OVER
         self._kept = self._to_server = b""
-        self._inspector = None
+        inspector, self._inspector = self._inspector, None
+        if inspector is not None:
+            inspector.abandon(reason or "the guest has closed the connection")
         if reset and self._socket is not None:
             try:
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 SECONDS = 20.0
@@ -67,6 +68,30 @@ def answering(*responses: bytes, seen: list[bytes] | None = None) -> Handler:
         if isinstance(connection, ssl.SSLSocket):
             with suppress(OSError):
                 connection.unwrap()
+
+    return handle
+
+
+def files_of(root: Path) -> Handler:
+    """Answer GET with files, one for each connection."""
+
+    def handle(connection: socket.socket) -> None:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            data = connection.recv(65536)
+            if not data:
+                return
+            head += data
+        path = root / head.split(b" ")[1].decode().strip("/")
+        path = path / "index.html" if path.is_dir() else path
+        body = path.read_bytes() if path.is_file() else b""
+        status = b"200 OK" if path.is_file() else b"404 Not Found"
+        kind = b"text/html" if path.suffix == ".html" else b"application/octet-stream"
+        connection.sendall(
+            b"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+            % (status, kind, len(body))
+            + body
+        )
 
     return handle
 

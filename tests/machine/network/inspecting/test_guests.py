@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import socket
 import textwrap
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.machine.network.inspecting.guests import inspected, python
 from tests.machine.network.inspecting.private_authority import PrivateAuthority
-from tests.machine.network.inspecting.servers import echo_server
+from tests.machine.network.inspecting.servers import echo_server, raw_server
 from tests.machine.network.servers import ENVIRONMENT, PATIENCE, run
 from wasmsand.machine.command import CommandRequest
 from wasmsand.machine.machine import Machine, MachineOptions
 from wasmsand.machine.network import extra
+from wasmsand.machine.network.events import NetworkEvent
 from wasmsand.machine.network.extra import NetworkExtraMissing
 from wasmsand.machine.network.guest_trust import BUNDLES, SYSTEM_BUNDLE
 from wasmsand.machine.network.policy import Budget, policy_of
@@ -301,3 +306,98 @@ def test_a_missing_package_is_named_with_the_command(monkeypatch: pytest.MonkeyP
         machine.bridge.policy = policy_of(allow=["api.test"], secrets=BEARER)
     assert machine.bridge.policy == policy_of(allow=["api.test"])
     machine.close()
+
+
+def test_a_request_is_delivered_although_its_sender_leaves(
+    private_authority: PrivateAuthority,
+) -> None:
+    program = """
+        import socket
+        s = socket.create_connection(("api.test", 80))  # by TLS it would leave tickets unread
+        s.sendall(b"POST /left HTTP/1.1\\r\\nHost: api.test\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+        s.close()
+    """
+    with (
+        echo_server() as echo,
+        inspected(private_authority, "POST api.test", hosts=at(echo.port)) as machine,
+    ):
+        assert python(machine, textwrap.dedent(program)) == ""
+        end = time.monotonic() + PATIENCE
+        while not _requests(machine) or not echo.requests:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert [(event.path, event.sent) for event in _requests(machine)] == [("/left", 2)]
+    assert [request[1:4:2] for request in echo.requests] == [("/left", b"ok")]
+
+
+def test_a_response_without_end_is_not_read_for_nobody(private_authority: PrivateAuthority) -> None:
+    ended = threading.Event()
+
+    def handle(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        try:
+            while True:
+                connection.sendall(b"x" * 65536)
+        except OSError:
+            ended.set()
+
+    program = """
+        import urllib.request
+        print(urllib.request.urlopen("https://api.test/endless").read(5))
+    """
+    with (
+        raw_server(handle, private_authority.context("api.test")) as port,
+        inspected(private_authority, "GET api.test", hosts=at(port)) as machine,
+    ):
+        assert python(machine, textwrap.dedent(program)) == "b'xxxxx'\n"
+        assert ended.wait(PATIENCE / 3)
+        (event,) = _requests(machine)
+    assert (event.path, event.status, event.allowed) == ("/endless", 200, True)
+    # It depends on whether the guest has read everything that was there.
+    assert event.reason in ("the guest reset it", "the guest has closed the connection")
+
+
+def _requests(machine: Machine) -> list[NetworkEvent]:
+    return [event for event in machine.bridge.log.events() if event.kind == "request"]
+
+
+def test_a_proxy_carries_an_inspected_connection_and_does_not_see_the_secret(
+    private_authority: PrivateAuthority,
+) -> None:
+    carried = bytearray()
+
+    def carry(source: socket.socket, to: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                carried.extend(data)
+                to.sendall(data)
+            to.shutdown(socket.SHUT_WR)
+
+    def proxy(connection: socket.socket) -> None:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += connection.recv(1)
+        carried.extend(head)
+        with socket.create_connection(("127.0.0.1", echo.port)) as to:
+            connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(target=carry, args=(to, connection), daemon=True)
+            back.start()
+            carry(connection, to)
+            back.join()
+
+    program = "import urllib.request; print(urllib.request.urlopen('https://api.test/p').read())"
+    clear = "import urllib.request; urllib.request.urlopen('http://api.test/p')"
+    with (
+        echo_server(private_authority.context("api.test")) as echo,
+        raw_server(proxy) as port,
+        inspected(
+            private_authority, "api.test", secrets=BEARER, proxy=f"http://127.0.0.1:{port}"
+        ) as machine,
+    ):
+        assert python(machine, program) == "b'GET /p 0\\n'\n"
+        # The proxy is on this machine, but the host is not known to be.
+        assert "HTTP Error 403" in python(machine, clear)
+    assert carried.startswith(b"CONNECT api.test:443 HTTP/1.1\r\n")
+    assert SECRET.encode() not in carried
+    assert echo.requests[0][2]["authorization"] == [f"Bearer {SECRET}"]

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import socket
+from pathlib import Path
+
 from tests.machine.network.inspecting.guests import inspected
 from tests.machine.network.inspecting.private_authority import PrivateAuthority
-from tests.machine.network.inspecting.servers import answering, echo_server, raw_server
+from tests.machine.network.inspecting.servers import (
+    answering,
+    echo_server,
+    files_of,
+    raw_server,
+)
 from tests.machine.network.servers import run
+from tests.small_index import make_wheel, write_pages
 
 SECRET = "sk-91d0-for-programs"
 BEARER = {"api.test": {"Authorization": f"Bearer {SECRET}"}}
@@ -78,6 +89,30 @@ def test_wget_uses_a_host_with_a_secret(private_authority: PrivateAuthority) -> 
     assert echo.requests[0][2]["authorization"] == [f"Bearer {SECRET}"]
 
 
+def test_pip_installs_from_an_index_with_rules(
+    private_authority: PrivateAuthority, tmp_path: Path
+) -> None:
+    make_wheel(tmp_path / "files" / "small", "small", "1.5")
+    write_pages(tmp_path)
+    install = (
+        "pip install -q --disable-pip-version-check --index-url https://api.test/simple/ small"
+        " && python3 -c 'import small; print(small.version)'"
+    )
+    with (
+        raw_server(files_of(tmp_path), private_authority.context("api.test")) as port,
+        inspected(
+            private_authority,
+            "GET api.test/simple/*",
+            "GET api.test/files/*",
+            hosts=at(port),
+        ) as machine,
+    ):
+        assert run(machine, "bash", "-c", install)[0] == "1.5\n"
+        events = machine.bridge.log.events()
+    paths = [event.path for event in events if event.kind == "request"]
+    assert paths == ["/simple/small/", "/files/small/small-1.5-py3-none-any.whl"]
+
+
 def test_git_sends_a_placeholder_as_its_password(private_authority: PrivateAuthority) -> None:
     """git encodes user and password together; the bridge looks inside."""
     seen: list[bytes] = []
@@ -101,3 +136,73 @@ def test_git_sends_a_placeholder_as_its_password(private_authority: PrivateAutho
     heads = b"".join(seen)
     assert b"GET /repository.git/info/refs?service=git-upload-pack HTTP/1.1" in heads
     assert b"Authorization: Basic dXNlcjpzay05MWQwLWZvci1wcm9ncmFtcw==" in heads
+
+
+def test_httpx_uses_a_host_with_a_secret(private_authority: PrivateAuthority) -> None:
+    program = """
+import asyncio, httpx
+with httpx.Client() as client:
+    print(client.get("https://api.test/a").text, end="")
+    print(client.post("https://api.test/b", content=iter([b"x" * 1000] * 50)).text, end="")
+async def main():
+    async with httpx.AsyncClient() as client:
+        answers = await asyncio.gather(*(client.get(f"https://api.test/{n}") for n in range(5)))
+        print([answer.text for answer in answers])
+asyncio.run(main())
+"""
+    with (
+        echo_server(private_authority.context("api.test")) as echo,
+        inspected(
+            private_authority,
+            "api.test",
+            hosts=at(echo.port),
+            secrets=BEARER,
+            packages=("httpx",),
+        ) as machine,
+    ):
+        out, err = run(machine, "python3", "-c", program)
+    assert (out, err) == (
+        "GET /a 0\nPOST /b 50000\n" + repr([f"GET /{n} 0\n" for n in range(5)]) + "\n",
+        "",
+    )
+    assert {request[2]["authorization"][0] for request in echo.requests} == {f"Bearer {SECRET}"}
+
+
+def test_a_websocket_is_opened_with_a_secret(private_authority: PrivateAuthority) -> None:
+    heads: list[bytes] = []
+
+    def handle(connection: socket.socket) -> None:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(65536)
+        heads.append(head)
+        fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:] if line)
+        key = {name.lower(): value for name, value in fields.items()}[b"sec-websocket-key"]
+        digest = hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
+        connection.sendall(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Accept: " + base64.b64encode(digest) + b"\r\n\r\n"
+        )
+        frame = connection.recv(65536)  # text, masked, shorter than 126 bytes
+        mask, data = frame[2:6], frame[6:]
+        text = bytes(byte ^ mask[place % 4] for place, byte in enumerate(data)).upper()
+        connection.sendall(bytes((0x81, len(text))) + text + b"\x88\x00")
+        connection.recv(65536)
+
+    program = """
+from websockets.sync.client import connect
+with connect("wss://api.test/chat") as socket:
+    socket.send("hello"); print(socket.recv())
+"""
+    with (
+        raw_server(handle, private_authority.context("api.test")) as port,
+        inspected(
+            private_authority,
+            "GET api.test/chat",
+            hosts=at(port),
+            secrets=BEARER,
+            packages=("websockets",),
+        ) as machine,
+    ):
+        assert run(machine, "python3", "-c", program) == ("HELLO\n", "")
+    assert f"Authorization: Bearer {SECRET}\r\n".encode() in heads[0]

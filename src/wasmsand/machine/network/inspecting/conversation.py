@@ -242,6 +242,14 @@ class Conversation:
 
     # Events.
 
+    def abandon(self, reason: str) -> None:
+        """The connection has ended for a reason outside of HTTP: report the current request."""
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None and exchange.outcome is None:
+            exchange.reason = reason
+            self._see_exchange(exchange)
+        self.is_over = True
+
     def _see_exchange(self, exchange: Exchange) -> None:
         assert self._examined is not None
         self._see(

@@ -100,7 +100,7 @@ class Exchange:
             return self._read_request()
         if isinstance(event, h11.Data):
             self.sent += len(event.data)
-            self._server.write(self._server_http.send(h11.Data(data=bytes(event.data))) or b"")
+            self._server.write(self._server_http.send(event) or b"")
         elif isinstance(event, h11.EndOfMessage):
             self._server.write(self._server_http.send(h11.EndOfMessage()) or b"")
             self.request_ended = True
@@ -131,7 +131,7 @@ class Exchange:
                 self._respond(event)
             elif isinstance(event, h11.Data):
                 self.received += len(event.data)
-                self._to_guest(h11.Data(data=bytes(event.data)))
+                self._to_guest(event)
             elif isinstance(event, h11.EndOfMessage):
                 self._to_guest(h11.EndOfMessage())
                 self._end()
@@ -174,7 +174,7 @@ class Exchange:
             headers = response_headers(headers, self._secrets, close=False)
         self._to_guest(
             h11.InformationalResponse(
-                status_code=event.status_code, headers=headers, reason=bytes(event.reason)
+                status_code=event.status_code, headers=headers, reason=self._reason_of(event)
             )
         )
 
@@ -185,8 +185,14 @@ class Exchange:
         )
         headers = response_headers(event.headers.raw_items(), self._secrets, close=server_closes)
         self._to_guest(
-            h11.Response(status_code=event.status_code, headers=headers, reason=bytes(event.reason))
+            h11.Response(
+                status_code=event.status_code, headers=headers, reason=self._reason_of(event)
+            )
         )
+
+    def _reason_of(self, event: h11.Response | h11.InformationalResponse) -> bytes:
+        ((_, reason),) = self._secrets.masked([(b"", bytes(event.reason))])
+        return reason
 
     def _server_keeps_open(self, event: h11.Response) -> bool:
         values = dict(event.headers)

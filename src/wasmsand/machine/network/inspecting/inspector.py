@@ -66,6 +66,12 @@ class Inspector:
         """Go on after something was taken, or while `has_more`."""
         self._advance()
 
+    def abandon(self, reason: str) -> None:
+        """The caller has closed both sides: report a request that has not ended."""
+        self._is_over = True
+        if self._conversation is not None:
+            self._conversation.abandon(reason)
+
     # What the two sides get.
 
     def for_guest(self, most: int = -1) -> bytes:
@@ -108,6 +114,11 @@ class Inspector:
     def server_done(self) -> bool:
         """Whether the host has got everything and gets no more."""
         return self._server.finished and not self._server.queued
+
+    @property
+    def server_has_all(self) -> bool:
+        """Whether nothing waits for the host."""
+        return not self._server.queued
 
     @property
     def failure(self) -> Errno | None:

@@ -8,6 +8,7 @@ for the peer can still be taken. Plaintext that is written before the end of the
 from __future__ import annotations
 
 import ssl
+from collections import deque
 from typing import Final, Protocol
 
 _PIECE: Final = 65536
@@ -70,13 +71,15 @@ class Transport(Protocol):
 
 
 class Plain:
-    """Bytes as they are."""
+    """Bytes as they are. Pieces are kept as they come, without copying them."""
 
     def __init__(self) -> None:
-        self._in = bytearray()
-        self._out = bytearray()
+        self._in: deque[bytes] = deque()
+        self._out: deque[bytes] = deque()
         self._ended = False
         self._ignoring = False
+        self.unread = 0
+        self.queued = 0
         self.ignored = 0
         self.is_ready = True
         self.finished = False
@@ -85,20 +88,22 @@ class Plain:
     def receive(self, data: bytes) -> None:
         if self._ignoring:
             self.ignored += len(data)
-        else:
-            self._in += data
+        elif data:
+            self._in.append(data)
+            self.unread += len(data)
 
     def receive_end(self) -> None:
         self._ended = True
 
     def read(self) -> bytes:
-        piece = bytes(self._in[:_PIECE])
-        del self._in[:_PIECE]
+        piece = self._in.popleft() if self._in else b""
+        self.unread -= len(piece)
         return piece
 
     def ignore(self) -> None:
         self._ignoring = True
         self._in.clear()
+        self.unread = 0
 
     @property
     def at_end(self) -> bool:
@@ -109,25 +114,21 @@ class Plain:
         return self._ended
 
     def write(self, data: bytes) -> None:
-        if not self.finished:
-            self._out += data
+        if data and not self.finished:
+            self._out.append(data)
+            self.queued += len(data)
 
     def finish(self) -> None:
         self.finished = True
 
     def take(self, most: int = -1) -> bytes:
-        count = len(self._out) if most < 0 else most
-        piece = bytes(self._out[:count])
-        del self._out[:count]
-        return piece
-
-    @property
-    def unread(self) -> int:
-        return len(self._in)
-
-    @property
-    def queued(self) -> int:
-        return len(self._out)
+        taken = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+        self._out.clear()
+        if 0 <= most < len(taken):
+            self._out.append(taken[most:])
+            taken = taken[:most]
+        self.queued -= len(taken)
+        return taken
 
 
 class Tls:

@@ -1,0 +1,46 @@
+"""What copies of sandboxes cannot do yet; docs/limitations.md has the same IDs."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+
+import pytest
+
+from tests.sdk import backends
+from wasmsand import Sandbox, SandboxCrashedError, StateError
+from wasmsand.sdk.errors import UnsupportedError
+
+
+@pytest.mark.xfail(
+    reason="L135: a sandbox in a separate process shares it with its copies",
+    raises=SandboxCrashedError,
+    strict=True,
+)
+def test_a_copy_outlives_a_crash_of_the_process_of_its_original() -> None:
+    with Sandbox(isolation="process") as sandbox, sandbox.fork() as twin:
+        pid = sandbox._attachment.backend.pid  # type: ignore[attr-defined]
+        os.kill(pid, signal.SIGKILL)
+        assert twin.commands.run("echo alive").stdout == "alive\n"
+
+
+@pytest.mark.xfail(
+    reason="L136: a snapshot ends with its sandbox on the server", raises=StateError, strict=True
+)
+def test_a_snapshot_outlives_its_sandbox_on_a_server() -> None:
+    url, token = backends.server()
+    with Sandbox.connect(url, token=token) as sandbox:
+        snapshot = sandbox.snapshot()
+    with Sandbox.from_snapshot(snapshot) as copy:
+        assert copy.commands.run("echo alive").stdout == "alive\n"
+
+
+@pytest.mark.xfail(
+    reason="L137: only sandboxes of this process can be saved",
+    raises=UnsupportedError,
+    strict=True,
+)
+def test_a_sandbox_in_a_separate_process_is_saved() -> None:
+    with Sandbox(isolation="process") as sandbox:
+        sandbox.save(io.BytesIO())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wasmsand import Mount, Sandbox, StateError, UnsupportedError
+from wasmsand import Mount, Sandbox, StateError
 
 
 @pytest.mark.xfail(
@@ -30,13 +30,3 @@ def test_inode_numbers_are_the_same_after_loading() -> None:
     stream.seek(0)
     with Sandbox.load(stream) as copy:
         assert copy.commands.run("stat -c %i second").stdout == number
-
-
-@pytest.mark.xfail(
-    reason="L132: sandboxes in other processes cannot be saved",
-    raises=UnsupportedError,
-    strict=True,
-)
-def test_a_sandbox_in_another_process_is_saved() -> None:
-    with Sandbox(isolation="process") as sandbox:
-        sandbox.save(io.BytesIO())

@@ -10,7 +10,9 @@ import pytest
 from tests.sdk import blocking_facade
 from tests.sdk.backends import MakeSandbox
 from tests.waiting import wait_until
-from wasmsand import Sandbox, SandboxClosedError, StateError
+from wasmsand import Sandbox, SandboxClosedError, SandboxOptions, StateError
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.local import LocalBackend
 
 
 def opened(sandbox: Any, snapshot: Any) -> Any:
@@ -185,6 +187,21 @@ def test_a_snapshot_of_another_kind_of_sandbox_is_refused() -> None:
         snapshot = local.snapshot()
         with pytest.raises(StateError, match="another kind of sandbox"):
             other.restore(snapshot)
+
+
+def test_a_sandbox_that_is_killed_while_it_is_restored_stays_killed() -> None:
+    class KilledMeanwhile(LocalBackend):
+        def close(self) -> None:
+            super().close()
+            attachment.close()
+
+    options = SandboxOptions()
+    attachment = Attachment(KilledMeanwhile(options), options)
+    restored = LocalBackend(options)
+    with pytest.raises(SandboxClosedError):
+        attachment.replace(restored)
+    assert attachment.closed
+    assert restored._machine.closed
 
 
 def test_the_process_ends_with_its_last_sandbox_and_snapshot() -> None:

@@ -11,7 +11,7 @@ import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from wasmsand.rpc.failures import failures
 from wasmsand.rpc.params import Params
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from wasmsand.rpc.backend import ProcessBackend, RpcProcess
     from wasmsand.sdk.backend import BackendProcess
     from wasmsand.sdk.options import SandboxOptions
+
+
+_COPY_SECONDS: Final = 30.0
+"""How long a capture or a copy may take; it usually takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,7 @@ class ProcessCopies:
         return copied.size if isinstance(copied, RemoteState) else 0
 
     def _call_copying(self, method: str, **params: object) -> Params:
-        return self._call_within(None, method, **params)
+        return self._call_within(_COPY_SECONDS, method, **params)
 
 
 def _number(process: BackendProcess) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,6 +154,30 @@ def test_a_copy_reacts_to_timeouts_and_ends_by_itself(sandbox: Any) -> None:
         assert other.run("exit 4").exit_code == 4
         assert twin.sessions == []
     assert value(sandbox, 0, "n") == 1
+
+
+def test_a_saved_sandbox_goes_on_in_this_process(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+    sandbox = make_sandbox(timeout_ms=23_000)
+    sandbox.env.set("MODE", "kept")
+    sandbox.python().run("x = 41")
+    sandbox.shell().run("cd /tmp; y=5; echo hi > file")
+    sandbox.save(tmp_path / "m.wsand")
+    stream = io.BytesIO()
+    sandbox.snapshot("named").save(stream)
+    sandbox.kill()
+    stream.seek(0)
+    for source in (tmp_path / "m.wsand", stream):
+        with Sandbox.load(source) as loaded:
+            assert [session.kind for session in loaded.sessions] == ["python", "shell"]
+            assert value(loaded, 0, "x + 1") == 42
+            assert shell_output(loaded, 1, "pwd; cat file; echo $y") == "/tmp\nhi\n5\n"
+            assert loaded.commands.run("echo $MODE; pwd").stdout == "kept\n/home/user\n"
+            assert loaded.options.timeout_ms == 23_000
+
+
+def shell_output(sandbox: Any, position: int, command: str) -> str:
+    """What a command prints in a shell of `sandbox`."""
+    return str(sandbox.sessions[position].run(command).stdout)
 
 
 def test_bad_arguments_are_refused(sandbox: Any) -> None:

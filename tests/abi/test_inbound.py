@@ -21,7 +21,7 @@ STREAM, NONBLOCK = 1, 0o4000
 ANY, LOOPBACK, OTHER = bytes(4), b"\x7f\0\0\1", b"\x7f\0\0\5"
 ANY6, LOOPBACK6, MAPPED = bytes(16), bytes(15) + b"\1", bytes(10) + b"\xff\xff" + LOOPBACK
 SOL_IPV6, V6ONLY = 41, 26
-SOL_SOCKET, REUSEPORT = 1, 15
+SOL_SOCKET, REUSEADDR, REUSEPORT = 1, 2, 15
 
 
 def name(host: bytes, port: int) -> bytes:
@@ -36,6 +36,7 @@ def listening(
     """A socket that listens."""
     family = AF_INET if len(host) == 4 else AF_INET6
     fd = caller.ok("socket", family, STREAM | NONBLOCK, 0)
+    caller.ok("setsockopt", fd, SOL_SOCKET, REUSEADDR, caller.pack("I", 1), 4)
     if v6only:
         caller.ok("setsockopt", fd, SOL_IPV6, V6ONLY, caller.pack("I", 1), 4)
     raw = name(host, port)

@@ -79,6 +79,15 @@ def test_a_missing_package_is_an_error_with_the_command(monkeypatch: pytest.Monk
         assert sandbox.network.rules().allow == ("api.test",)
 
 
+def test_a_file_system_without_room_for_the_certificates_is_an_error() -> None:
+    with pytest.raises(UnsupportedError, match="raise fs_limit_bytes"):
+        Sandbox(network=["GET api.test"], fs_limit_bytes=100_000)
+    with Sandbox(network=[], fs_limit_bytes=100_000) as sandbox:
+        with pytest.raises(UnsupportedError, match="raise fs_limit_bytes"):
+            sandbox.network.allow("GET api.test")
+        assert sandbox.network.rules().allow == ()
+
+
 @pytest.mark.parametrize("network", ["None", "['api.test']"])
 def test_the_optional_packages_are_imported_only_if_requests_are_seen(network: str) -> None:
     program = (

@@ -22,7 +22,6 @@ from wasmsand import (
     PortTimeoutError,
     Sandbox,
     SandboxClosedError,
-    UnsupportedError,
 )
 from wasmsand.sdk.local import LocalBackend
 
@@ -179,7 +178,7 @@ def test_a_port_that_is_none_is_an_error(sandbox: Sandbox, port: Any) -> None:
     for method in ("url", "connect", "wait", "close"):
         with pytest.raises((ValueError, TypeError), match=r"^port must be"):
             getattr(sandbox.ports, method)(port)
-    if port is not None:
+    if port is not None and port != 0:
         with pytest.raises((ValueError, TypeError), match=r"^host_port must be"):
             sandbox.ports.url(8000, host_port=port)
 
@@ -284,13 +283,53 @@ def test_many_clients_of_a_port(here: Sandbox) -> None:
         connection.close()
 
 
-def test_a_server_has_no_ports_of_this_machine() -> None:
+def test_a_servers_sandbox_can_have_ports_of_this_machine() -> None:
     url, token = backends.server()
     with Sandbox.connect(url, token=token) as sandbox:
-        assert sandbox.ports.url(8000).startswith(f"{url}/v1/sandboxes/")
-        assert sandbox.ports.close(8000) is False
-        with pytest.raises(UnsupportedError, match="leave host_port out"):
-            sandbox.ports.url(8000, host_port=8000)
+        assert sandbox.ports.url(7000).startswith(f"{url}/v1/sandboxes/")
+        assert sandbox.ports.close(7000) is False
+        sandbox.files.write("echo.py", ECHO)
+        sandbox.commands.start("exec python3 echo.py")
+        sandbox.ports.wait(7000)
+        port = urlsplit(sandbox.ports.url(7000, host_port=0)).port
+        assert port is not None
+        data = bytes(range(256)) * 4000
+        with socket.create_connection(("127.0.0.1", port), 30) as connection:
+
+            def send() -> None:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+
+            sender = threading.Thread(target=send)
+            sender.start()
+            got = b""
+            while piece := connection.recv(65536):
+                got += piece
+            sender.join()
+            assert got == data
+        connections = [socket.create_connection(("127.0.0.1", port), 30) for _ in range(20)]
+        for number, connection in enumerate(connections):
+            connection.sendall(b"%02d" % number)
+        assert [found.recv(2) for found in connections] == [b"%02d" % n for n in range(20)]
+        for connection in connections[:10]:
+            connection.close()
+        assert sandbox.ports.close(7000) is True
+        _expect_refusal(port)
+    for connection in connections[10:]:  # they end with the sandbox
+        with connection:
+            try:
+                assert connection.recv(1) == b""
+            except ConnectionResetError:
+                pass
+
+
+def test_a_port_of_this_machine_for_nobody_closes_the_connection() -> None:
+    url, token = backends.server()
+    with Sandbox.connect(url, token=token) as sandbox:
+        port = urlsplit(sandbox.ports.url(7000, host_port=0)).port
+        assert port is not None
+        with socket.create_connection(("127.0.0.1", port), 30) as connection:
+            assert connection.recv(1) == b""
 
 
 def test_a_cancelled_task_stops_waiting() -> None:

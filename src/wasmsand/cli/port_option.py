@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wasmsand.cli.failure import CliError
-from wasmsand.sdk.errors import PortError, SandboxError
+from wasmsand.sdk.errors import SandboxError
 
 if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
@@ -46,10 +46,8 @@ def open_ports(sandbox: Sandbox, pairs: list[PortPair], *, newline: str = "\n") 
     for pair in pairs:
         try:
             url = sandbox.ports.url(pair.guest, host_port=pair.host)
-        except PortError as error:
-            raise CliError(f"--port {_text(pair)}: {error}") from None
         except SandboxError as error:
-            raise CliError(f"--port {_text(pair)}: {error}; give --port {pair.guest}") from None
+            raise CliError(f"--port {_text(pair)}: {error}") from None
         arguments = (sandbox, pair.guest, url, newline)
         threading.Thread(target=_announce, args=arguments, name="port", daemon=True).start()
 

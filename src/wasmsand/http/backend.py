@@ -299,6 +299,7 @@ class HttpBackend(HttpPorts, HttpCopies, WithoutTerminals):
 
     def close(self) -> None:
         """See `Backend`."""
+        self.close_ports()
         if self._finalizer.detach() is not None:
             _kill(self._transport, self._path)
 
@@ -307,6 +308,7 @@ class HttpBackend(HttpPorts, HttpCopies, WithoutTerminals):
 
     def leave(self) -> None:
         """Disconnect, and let the sandbox live until it expires. The backend is unusable after."""
+        self.close_ports()
         self._finalizer.detach()
         self._transport.close()
 

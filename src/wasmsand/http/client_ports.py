@@ -1,7 +1,8 @@
 """`HttpPorts`: the operations on ports of a server's sandbox.
 
-A part of `HttpBackend`. Rules: no port of this machine is opened: the URL of a port is one of the
-server's, which passes requests on. A stream is a request that leaves HTTP (`Upgrade`).
+A part of `HttpBackend`. Rules: the URL of a port is one of the server's, which passes requests on.
+A port of this machine is opened only if the user asks for it (`host_port`). A stream is a request
+that leaves HTTP (`Upgrade`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,10 @@ import time
 from typing import Any, Final
 
 from wasmsand.http.answers import exception_of
+from wasmsand.http.carrying import Carriers
 from wasmsand.http.transport import Transport
-from wasmsand.sdk.errors import (
-    ConnectionLostError,
-    PortError,
-    UnsupportedError,
-    port_error,
-)
+from wasmsand.sdk.errors import ConnectionLostError, PortError, port_error
+from wasmsand.sdk.host_ports import HostPorts, host_ports
 from wasmsand.sdk.results import PortInfo
 
 TUNNEL_PROTOCOL: Final = "wasmsand-stream"
@@ -34,28 +32,14 @@ class HttpPorts:
 
     _transport: Transport
     _path: str
+    _host_ports: HostPorts | None = None
 
     def _get(self, part: str, **query: object) -> dict[str, Any]:
         raise NotImplementedError
 
     def connect_port(self, port: int, timeout_seconds: float | None) -> socket.socket:
         """See `Backend`."""
-        connection = self._transport.new_connection()
-        seconds = _ANSWER_SECONDS if timeout_seconds is None else timeout_seconds + _ANSWER_SECONDS
-        try:
-            status, body = _switch(connection, self._transport, self._path, port, seconds)
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
-            raise self._transport.lost(error) from None
-        if status == 101:
-            found: socket.socket = connection.sock
-            connection.sock = None
-            return found
-        connection.close()
-        failure = exception_of(status, body)
-        if isinstance(failure, PortError):
-            failure = port_error(str(failure), failure.errno_name, port)
-        raise failure
+        return _open_stream(self._transport, self._path, port, timeout_seconds)
 
     def wait_port(self, port: int, timeout_seconds: float | None) -> bool:
         """See `Backend`."""
@@ -75,16 +59,47 @@ class HttpPorts:
 
     def open_port(self, port: int, host_port: int | None) -> str:
         """See `Backend`."""
-        if host_port is not None:
-            raise UnsupportedError(
-                "Sandbox.connect opens no port of this machine; leave host_port out"
-            )
         self._get(f"/listening/{port}")  # raises if the sandbox is gone
-        return self._transport.address_of(f"{self._path}/ports/{port}")
+        if host_port is None:
+            return self._transport.address_of(f"{self._path}/ports/{port}")
+        transport, path = self._transport, self._path
+
+        def make() -> HostPorts:
+            carriers = Carriers(lambda port: _open_stream(transport, path, port, None))
+            return HostPorts(self, carriers, carriers.has_room)
+
+        return host_ports(self, make).open(port, host_port)
 
     def close_port(self, port: int) -> bool:
-        """See `Backend`. Nothing was opened."""
-        return False
+        """See `Backend`."""
+        return self._host_ports is not None and self._host_ports.close_port(port)
+
+    def close_ports(self) -> None:
+        """Close all ports of this machine that lead to the sandbox."""
+        if self._host_ports is not None:
+            self._host_ports.close()
+
+
+def _open_stream(
+    transport: Transport, path: str, port: int, timeout_seconds: float | None
+) -> socket.socket:
+    """A stream to a port of the sandbox at `path`. Raises `PortError`, `ConnectionLostError`."""
+    connection = transport.new_connection()
+    seconds = _ANSWER_SECONDS if timeout_seconds is None else timeout_seconds + _ANSWER_SECONDS
+    try:
+        status, body = _switch(connection, transport, path, port, seconds)
+    except (OSError, http.client.HTTPException) as error:
+        connection.close()
+        raise transport.lost(error) from None
+    if status == 101:
+        found: socket.socket = connection.sock
+        connection.sock = None
+        return found
+    connection.close()
+    failure = exception_of(status, body)
+    if isinstance(failure, PortError):
+        failure = port_error(str(failure), failure.errno_name, port)
+    raise failure
 
 
 def _switch(

@@ -106,7 +106,11 @@ class Dispatcher:
         if thread.dead:
             raise ProcessEnded
         self._kernel.current = thread
-        context = self._wasi or self._begin_wasi()
+        try:
+            context = self._wasi or self._begin_wasi()
+        except WouldBlock as block:  # a preopened directory is in a mount
+            given = (handler, *arguments)
+            return self._block(block, _WASI_CALL, self._first_call, self.guest, given)
         try:
             result = handler(context, *arguments)
         except KernelError as error:
@@ -116,6 +120,11 @@ class Dispatcher:
         if thread.signals.pending or thread.dead or thread.state is _STOPPED:
             return self._leave(_WASI_CALL, result)
         return result
+
+    def _first_call(
+        self, guest: ProcessContext, handler: Callable[..., int], *arguments: int
+    ) -> int:
+        return handler(self._wasi or self._begin_wasi(), *arguments)
 
     def _begin_wasi(self) -> WasiContext:
         self._wasi = WasiContext(self.guest)

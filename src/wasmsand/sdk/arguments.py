@@ -36,6 +36,11 @@ def port(name: str, value: object) -> int:
     return value
 
 
+def host_port(name: str, value: object) -> int:
+    """`value` as the number of a TCP port of this machine; 0 means a free one."""
+    return 0 if value == 0 and type(value) is int else port(name, value)
+
+
 def timeout_seconds(name: str, value: object) -> float | None:
     """`value`, in milliseconds, converted to seconds; None means no timeout."""
     if value is None:

@@ -629,8 +629,9 @@ class AsyncPorts:
 
         This opens a port on 127.0.0.1: a free one, or `host_port`. Any protocol over TCP can use it
         until `close(port)` or the end of the sandbox. The program may start to listen later (see
-        `wait`). For a sandbox on a server, the URL is one of the server's; requests need the
-        server's token, and `host_port` cannot be chosen. Raises `PortError`.
+        `wait`). For a sandbox on a server, the URL is one of the server's, and requests need the
+        server's token; with `host_port` (0 for a free one), it is a port of this machine that leads
+        through the server. Raises `PortError`.
         """
         return await call(self._blocking.url, port, host_port=host_port)
 

@@ -337,8 +337,9 @@ class Backend(Protocol):
         """The ports on which programs listen, sorted."""
 
     def open_port(self, port: int, host_port: int | None) -> str:
-        """The URL at which a port of the sandbox can be reached. If the sandbox is on this
-        machine, this opens a port of 127.0.0.1: `host_port`, or a free one. Raises `PortError`."""
+        """The URL at which a port of the sandbox can be reached. This opens a port of 127.0.0.1:
+        `host_port`, or a free one (0). Without `host_port`, a sandbox on a server has a URL of the
+        server. Raises `PortError`."""
 
     def close_port(self, port: int) -> bool:
         """Close what `open_port` has opened; False if there is nothing. Open connections stay."""

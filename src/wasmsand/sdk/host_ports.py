@@ -51,7 +51,7 @@ class HostPorts:
 
         try:
             with port_errors(port):
-                return f"http://{LOCAL_HOST}:{self._listeners.open(port, host_port)}"
+                return f"http://{LOCAL_HOST}:{self._listeners.open(port, host_port or None)}"
         except PortError as error:
             if error.errno_name == "ESRCH":  # another thread has closed the sandbox meanwhile
                 raise SandboxClosedError("the sandbox was killed; create a new Sandbox") from None

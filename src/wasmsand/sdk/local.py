@@ -36,7 +36,7 @@ from wasmsand.machine import (
     send_signal,
 )
 from wasmsand.machine.mounts.table import MountProblem
-from wasmsand.machine.network.extra import NetworkExtraMissing
+from wasmsand.machine.network.extra import InspectionImpossible
 from wasmsand.sdk.backend import (
     STDIN,
     BackendProcess,
@@ -136,8 +136,8 @@ class LocalBackend(LocalMounts, LocalPorts):
     ) -> None:
         """A new sandbox, or one that continues from `state`. `clock` defaults to the host's time.
         Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` contains an invalid program;
-        `PackageError` if a package cannot be installed; `UnsupportedError` if rules of the network
-        need a package that is not installed on the host."""
+        `PackageError` if a package cannot be installed; `UnsupportedError` if the bridge cannot
+        check requests or add secrets as the network's rules want."""
         try:
             with package_problems():
                 if state is not None:
@@ -148,8 +148,8 @@ class LocalBackend(LocalMounts, LocalPorts):
             raise MountError(str(problem), "") from None
         except WasmProgramRejected as rejected:
             raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
-        except NetworkExtraMissing as missing:
-            raise UnsupportedError(str(missing)) from None
+        except InspectionImpossible as problem:
+            raise UnsupportedError(str(problem)) from None
         network = options.network
         if network is not None:
             self._machine.bridge.ask = network.ask
@@ -433,8 +433,8 @@ class LocalBackend(LocalMounts, LocalPorts):
                 policy.require_within(policy.ceiling)
             try:
                 bridge.policy = policy
-            except NetworkExtraMissing as missing:
-                raise UnsupportedError(str(missing)) from None
+            except InspectionImpossible as problem:
+                raise UnsupportedError(str(problem)) from None
 
     def network_rules(self) -> NetworkRules:
         """See `Backend`."""

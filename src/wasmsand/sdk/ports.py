@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import errno
 import select
+import threading
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +45,7 @@ class PortStream:
     def __init__(self, connection: socket.socket, port: int) -> None:
         # Several threads may use the stream, with timeouts of their own.
         connection.setblocking(False)
+        self._lock = threading.Lock()  # TLS must not read and write at the same moment
         self._connection = connection
         self._port = port
 
@@ -66,7 +68,8 @@ class PortStream:
         try:
             while True:
                 try:
-                    return self._connection.recv(min(count, _READ_MAX))
+                    with self._lock:
+                        return self._connection.recv(min(count, _READ_MAX))
                 except OSError as error:
                     _require_block(error)
                 self._wait(False, deadline, "sent nothing")
@@ -87,7 +90,8 @@ class PortStream:
         try:
             while rest:
                 try:
-                    rest = rest[self._connection.send(rest) :]
+                    with self._lock:
+                        rest = rest[self._connection.send(rest) :]
                     continue
                 except OSError as error:
                     _require_block(error)
@@ -203,12 +207,13 @@ class Ports:
 
         This opens a port on 127.0.0.1: a free one, or `host_port`. Any protocol over TCP can use it
         until `close(port)` or the end of the sandbox. The program may start to listen later (see
-        `wait`). For a sandbox on a server, the URL is one of the server's; requests need the
-        server's token, and `host_port` cannot be chosen. Raises `PortError`.
+        `wait`). For a sandbox on a server, the URL is one of the server's, and requests need the
+        server's token; with `host_port` (0 for a free one), it is a port of this machine that leads
+        through the server. Raises `PortError`.
         """
         port = arguments.port("port", port)
         if host_port is not None:
-            host_port = arguments.port("host_port", host_port)
+            host_port = arguments.host_port("host_port", host_port)
         return self._attachment.backend.open_port(port, host_port)
 
     def connect(self, port: int, *, timeout_ms: float | None = CONNECT_TIMEOUT_MS) -> PortStream:

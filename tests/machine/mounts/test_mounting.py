@@ -14,6 +14,7 @@ import pytest
 from wasmsand import FileError, Mount, MountError, NoSpaceError, PermissionDeniedError, Sandbox
 from wasmsand.machine.mounts import beneath
 from wasmsand.sdk.local import LocalBackend
+from wasmsand.sdk.mounts import MountMode
 from wasmsand.sdk.options import SandboxOptions
 
 MIB = 1 << 20
@@ -283,3 +284,40 @@ def test_another_file_system_is_not_entered_by_steps() -> None:
                 opener(root, (b"proc", b"version"), os.O_RDONLY | os.O_NOFOLLOW)
     finally:
         os.close(root)
+
+
+# Programs in a mount.
+
+HELLO = """
+(module
+  (import "wasi_snapshot_preview1" "fd_write"
+    (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "path_filestat_get"
+    (func $stat (param i32 i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 100) "found\\n")
+  (data (i32.const 120) "file")
+  (func (export "_start")
+    (if (i32.eqz (call $stat (i32.const 3) (i32.const 0) (i32.const 120) (i32.const 4)
+                             (i32.const 200)))
+      (then
+        (i32.store (i32.const 0) (i32.const 100))
+        (i32.store (i32.const 4) (i32.const 6))
+        (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 20)))))))
+"""
+
+
+@pytest.mark.parametrize("mode", ["read-only", "read-write", "overlay"])
+def test_programs_and_scripts_run_from_a_mount(inside: Path, mode: MountMode) -> None:
+    import wasmtime
+
+    (inside / "program").write_bytes(bytes(wasmtime.wat2wasm(HELLO)))
+    (inside / "script").write_text("#!/bin/sh\necho from a script in $PWD\n")
+    (inside / "module.py").write_text("VALUE = 42\n")
+    for name in ("program", "script"):
+        (inside / name).chmod(0o755)
+    with Sandbox(mounts={"/data": Mount(inside, mode=mode)}, cwd="/data") as sandbox:
+        assert said(sandbox, "./program; ./program") == "found\nfound\n"
+        assert said(sandbox, "cd sub; ../script") == "from a script in /data/sub\n"
+        assert said(sandbox, "python3 -c 'import module; print(module.VALUE)'") == "42\n"
+        assert said(sandbox, "chmod -x file; ./file").count("Permission denied") >= 1

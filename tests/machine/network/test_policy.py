@@ -171,6 +171,8 @@ def test_rules_add_up() -> None:
     policy = policy_of(allow=["GET git.example/x/*", "git.example:22", "10.0.0.1", "GET 10.0.0.1"])
     assert policy.decide_name("git.example", 443).inspected
     assert policy.decide_name("git.example", 22) == Verdict(True)
+    assert policy.decide_name("git.example", None).inspected, "at some port"
+    assert policy.decide_address("8.8.8.8", 443, name="git.example").inspected
     assert policy.decide_request("git.example", 22, "POST", "/any").allowed
     assert policy.decide_address("10.0.0.1", 80, name=None) == Verdict(True)
     assert policy.denying("DELETE git.example").decide_name("git.example", 22).inspected
@@ -305,7 +307,7 @@ def test_a_ceiling_has_to_allow_everything_too() -> None:
     )
     assert not policy.decide_address("8.8.8.8", 443, name="fine.example").allowed, "by hosts only"
     assert policy.decide_address("8.8.8.8", 443, name="www.example").allowed
-    assert policy.decide_name("api.example", 443).inspected
+    assert policy.decide_name("api.example", 80).inspected
     assert not policy.decide_request("api.example", 80, "POST", "/v1/x").allowed
     assert policy.decide_request("api.example", 80, "GET", "/v1/x").allowed
     assert policy.budget == Budget(connections=5)

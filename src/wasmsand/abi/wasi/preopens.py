@@ -48,7 +48,8 @@ def start_descriptors(kernel: Kernel, process: Process) -> DescriptorTable:
     """
     table = DescriptorTable(process.fds)
     namespace, credentials = kernel.namespace, process.identity.credentials()
-    preopens = _preopens(namespace, credentials, process.cwd)
+    # All of them first: looking at a mounted directory may have to wait, and is then repeated.
+    preopens = list(_preopens(namespace, credentials, process.cwd))
     for number, preopen in enumerate(preopens, FIRST_PREOPEN):
         node = preopen.node
         base = rights.DIRECTORY

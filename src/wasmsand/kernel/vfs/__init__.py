@@ -13,6 +13,7 @@ Layout, lowest first (each imports only from those above it):
     store        inodes of a tree: attributes, bytes, lifetime, charges
     tree         TreeFs, the read-write file system: names over the store
     outside      OutsideTree, the interface to a mounted host directory
+    lazy_table   its inodes and contents
     lazy_tree    LazyTree, a tree over a view of such a directory; the read-only mount
     overlay      OverlayTree: changes stay in the sandbox
     write_through

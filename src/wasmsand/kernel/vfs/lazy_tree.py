@@ -29,43 +29,13 @@ from wasmsand.kernel.limits import (
 from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Attributes
 from wasmsand.kernel.vfs.inode import DirectoryInode, FileInode, Inode, SpecialInode, SymlinkInode
-from wasmsand.kernel.vfs.layers import ROOT_INO, SHARED_INO, FrozenTree, InodeTable, Layer
+from wasmsand.kernel.vfs.layers import ROOT_INO, SHARED_INO, FrozenTree, Layer
+from wasmsand.kernel.vfs.lazy_table import LazyTable, OutsideContent
 from wasmsand.kernel.vfs.model import DirEntry, Stat
 from wasmsand.kernel.vfs.outside import Facts, Key, Listing, OutsideTree, Place
 from wasmsand.kernel.vfs.tree import TreeFs
 
 _NUMBER_MASK: Final = (1 << 47) - 1
-
-
-class OutsideContent(FileContent):
-    """The content of a file that is outside: only its size is known here."""
-
-    __slots__ = ("_outside_blocks",)
-
-    def __init__(self, size: int, blocks: int) -> None:
-        super().__init__()
-        self.size = self.image_end = size
-        self._outside_blocks = blocks
-
-    def stat_blocks(self) -> int:
-        return self._outside_blocks
-
-
-class LazyTable(InodeTable):
-    """An inode table whose lowest layer is the view of an outside tree."""
-
-    def image_links(self, ino: int) -> int:
-        inode = self._image.get(ino)
-        return inode.nlink if inode is not None else 0
-
-    @property
-    def upper_layers(self) -> tuple[Layer, ...]:
-        """The frozen layers above the view."""
-        return self._layers[:-1]
-
-    def is_changed(self, ino: int) -> bool:
-        """Whether the sandbox has a version of its own of this inode."""
-        return ino in self.top or any(ino in layer for layer in self._layers[:-1])
 
 
 class LazyTree(TreeFs):

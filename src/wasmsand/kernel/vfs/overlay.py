@@ -17,7 +17,8 @@ from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Data
 from wasmsand.kernel.vfs.inode import REMOVED, DirectoryInode, FileInode, Inode, SymlinkInode
 from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree, Layer
-from wasmsand.kernel.vfs.lazy_tree import LazyTree, OutsideContent
+from wasmsand.kernel.vfs.lazy_table import OutsideContent
+from wasmsand.kernel.vfs.lazy_tree import LazyTree
 from wasmsand.kernel.vfs.outside import Facts, OutsideTree, Place
 from wasmsand.kernel.vfs.space import Space
 from wasmsand.kernel.vfs.store import target_blocks

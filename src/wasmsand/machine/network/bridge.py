@@ -35,7 +35,7 @@ class Bridge:
     """What one sandbox may reach, and what it did there. It costs little until it is used."""
 
     def __init__(self, lock: SandboxLock, kernel: Kernel, policy: NetworkPolicy | None) -> None:
-        """`policy` None means: nothing is reached. `NetworkExtraMissing` as for `policy`."""
+        """`policy` None means: nothing is reached. `InspectionImpossible` as for `policy`."""
         self.lock = lock
         self.kernel = kernel
         self.names = names.NameTable()
@@ -56,8 +56,7 @@ class Bridge:
 
     @policy.setter
     def policy(self, policy: NetworkPolicy | None) -> None:
-        """Takes the lock. `NetworkExtraMissing` if requests have to be seen and a package for that
-        is not installed."""
+        """Takes the lock. `InspectionImpossible` if requests have to be seen and cannot be."""
         if policy is not None and policy.inspects:
             self.inspection.become_trusted()
         old, self._policy = self._policy, policy

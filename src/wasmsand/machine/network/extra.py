@@ -1,7 +1,7 @@
-"""The packages that inspection needs.
+"""Why the bridge cannot see requests.
 
-Owns `NetworkExtraMissing` and `require_extra`. Rules: the packages are optional and imported late;
-if one is missing, the error names the command that installs it.
+Owns `InspectionImpossible` and `require_extra`. Rules: the packages that inspection needs are
+optional and imported late; if one is missing, the error names the command that installs it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,19 @@ from typing import Final
 _PACKAGES: Final = ("cryptography", "h11")
 
 
-class NetworkExtraMissing(ImportError):
+class InspectionImpossible(Exception):
+    """Rules on requests, or secrets, cannot be used. The message says what to do."""
+
+
+class NetworkExtraMissing(InspectionImpossible, ImportError):
     """A package that rules on requests and secrets need is not installed."""
 
     def __init__(self, package: str) -> None:
         super().__init__(
             "rules with a method or a path, and secrets, need the package "
-            f"{package}: pip install 'wasmsand[network]'",
-            name=package,
+            f"{package}: pip install 'wasmsand[network]'"
         )
+        self.name = package
 
 
 def require_extra() -> None:

@@ -12,8 +12,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from wasmsand.kernel.errno import KernelError
 from wasmsand.machine.network.addresses import AddressKind, kind_of, parse_address
 from wasmsand.machine.network.events import NetworkEvent
+from wasmsand.machine.network.extra import InspectionImpossible
 from wasmsand.machine.network.guest_trust import trust
 from wasmsand.machine.network.inspecting.authority import Authority
 from wasmsand.machine.network.inspecting.contexts import verifying_context
@@ -47,10 +49,17 @@ class Inspection:
         self._ca_file = ca_file
 
     def become_trusted(self) -> None:
-        """Put the authority's certificate into the sandbox's bundles, once. Takes the lock."""
-        if not self._is_trusted:
+        """Put the authority's certificate into the sandbox's bundles, once. Takes the lock.
+        `InspectionImpossible` if there is no room."""
+        if self._is_trusted:
+            return
+        try:
             trust(self._bridge.kernel, self._bridge.lock, self._authority.certificate)
-            self._is_trusted = True
+        except KernelError as error:
+            raise InspectionImpossible(
+                f"the sandbox's certificate authority cannot be stored in its files: {error}"
+            ) from None
+        self._is_trusted = True
 
     def inspector_for(
         self,

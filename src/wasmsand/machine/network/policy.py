@@ -30,6 +30,7 @@ from wasmsand.machine.network.addresses import (
 )
 from wasmsand.machine.network.host_names import NameProblem, guest_name, shown
 from wasmsand.machine.network.paths import PathProblem, canonical_path
+from wasmsand.machine.network.reasons import as_rule, because, not_allowed
 from wasmsand.machine.network.rules import Rule, RuleProblem, Verdict, known_rule, parse_rule
 from wasmsand.machine.network.tables import (
     HostAddress,
@@ -186,9 +187,9 @@ class NetworkPolicy:
         for rule in self.deny:
             covers_port = rule.port is None or rule.port == port
             if rule.matches_name(name) and covers_port and not rule.is_per_request:
-                return Verdict(False, reason=f"{_place(name, port)} is denied by {str(rule)!r}")
+                return Verdict(False, reason=f"{as_rule(name, port)} is denied by {str(rule)!r}")
         if not any(rule.matches_port(port) for rule in allowing):
-            return _not_allowed(name, port)
+            return not_allowed(name, port)
         return _INSPECTED if self._is_inspected(name, None, port) else _ALLOWED
 
     def _decide_literal(self, address: IPAddress, port: int | None) -> Verdict:
@@ -208,7 +209,7 @@ class NetworkPolicy:
             if named and rule.matches_port(port):
                 inspected = self._is_inspected(None, address, port)
                 return _INSPECTED if inspected else _ALLOWED
-        return _not_allowed(str(address), port, kind_of(address))
+        return not_allowed(str(address), port, kind_of(address))
 
     def _decide_address_of(self, address: IPAddress, port: int, name: str) -> Verdict:
         """An address that an allowed name led to."""
@@ -228,7 +229,7 @@ class NetworkPolicy:
         return Verdict(
             False,
             reason=f"{name} leads to {address}, a {kind.value} address, which no rule names;"
-            f" to allow it, add {_as_rule(str(address), port)!r} to network.allow",
+            f" to allow it, add {as_rule(str(address), port)!r} to network.allow",
         )
 
     def _decide_known_request(self, name: str, port: int, method: str, path: str) -> Verdict:
@@ -247,12 +248,12 @@ class NetworkPolicy:
         for rule in deny:
             if rule.denies_request(method, canonical):
                 return Verdict(
-                    False, True, f"{request} is denied by {str(rule)!r}" + _because(problem)
+                    False, True, f"{request} is denied by {str(rule)!r}" + because(problem)
                 )
         if any(rule.allows_request(method, canonical) for rule in allow):
             return _INSPECTED
         hint = "" if problem else f"; to allow it, add {request!r} to network.allow"
-        return Verdict(False, True, f"{request} is not allowed{_because(problem)}{hint}")
+        return Verdict(False, True, f"{request} is not allowed{because(problem)}{hint}")
 
     def _denied_address(self, address: IPAddress, port: int | None) -> Verdict | None:
         """A refusal, if a deny rule covers an address or an address that it carries."""
@@ -263,19 +264,21 @@ class NetworkPolicy:
                 continue
             if any(rule.matches_address(form) for form in (address, *embedded(address))):
                 return Verdict(
-                    False, reason=f"{_place(str(address), port)} is denied by {str(rule)!r}"
+                    False, reason=f"{as_rule(str(address), port)} is denied by {str(rule)!r}"
                 )
         return None
 
     def _is_inspected(self, name: str | None, address: IPAddress | None, port: int | None) -> bool:
-        """Whether requests to a host have to be seen: some are denied, or only some are allowed, or
-        there are secrets for the host."""
+        """Whether requests to a host have to be seen, at `port` or (None) at some port: some are
+        denied, or only some are allowed, or there are secrets for the host."""
         host = name or str(address)
-        if any(_is_about(rule, host, address, port) for rule in self.deny if rule.is_per_request):
-            return True
         allow = [rule for rule in self.allow if _is_about(rule, host, address, port)]
-        only_some = bool(allow) and all(rule.is_per_request for rule in allow)
-        return only_some or self._has_secrets(host, address, port)
+        deny = [rule for rule in self.deny if _is_about(rule, host, address, port)]
+        is_open = port is not None and any(not rule.is_per_request for rule in allow)
+        deciding = deny if is_open else (*allow, *deny)
+        if any(rule.is_per_request for rule in deciding):
+            return True
+        return self._has_secrets(host, address, port)
 
     def _has_secrets(self, host: str, address: IPAddress | None, port: int | None) -> bool:
         return bool(
@@ -422,28 +425,3 @@ def _table_for(table: Mapping[str, Mapping[str, str]], name: str, port: int) -> 
     for values in _entries_of(table, host, address, port):
         found |= values
     return found
-
-
-def _place(host: str, port: int | None) -> str:
-    return host if port is None else _as_rule(host, port)
-
-
-def _as_rule(host: str, port: int | None) -> str:
-    """The rule for one host and port."""
-    if port is None:
-        return host
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _not_allowed(host: str, port: int | None, kind: AddressKind = AddressKind.PUBLIC) -> Verdict:
-    special = "" if kind is AddressKind.PUBLIC else f", a {kind.value} address,"
-    return Verdict(
-        False,
-        reason=f"{_place(host, port)}{special} is not allowed;"
-        f" to allow it, add {_as_rule(host, port)!r} to network.allow",
-        may_ask=parse_address(host) is None,
-    )
-
-
-def _because(problem: str) -> str:
-    return f" ({problem})" if problem else ""

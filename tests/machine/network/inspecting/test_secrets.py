@@ -159,6 +159,12 @@ def test_headers_that_the_host_repeats_are_masked(private_authority: PrivateAuth
     assert SECRET.encode() not in answer
 
 
+def test_ordinary_headers_that_the_user_sets_are_not_masked() -> None:
+    secrets = Secrets({"Accept": "application/json", "X-Key": "application/key"})
+    response = [(b"Content-Type", b"application/json"), (b"X", b"application/key")]
+    assert secrets.masked(response) == [(b"Content-Type", b"application/json"), (b"X", b"*" * 15)]
+
+
 def test_a_redirect_is_for_the_guest_to_follow(private_authority: PrivateAuthority) -> None:
     """The other host is another connection, with secrets of its own or none."""
     with (

@@ -26,6 +26,10 @@ _VALUE: Final = re.compile(
 _SECRET_MAX: Final = 64 * 1024
 _MASKED_FROM: Final = 8
 """Shorter values occur in responses by chance."""
+_PUBLIC: Final = re.compile(
+    rb"(?i)(?:accept|accept-.*|content-.*|cache-control|if-.*|user-agent)\Z"
+)
+"""Headers that a user may set beside the secrets. Their values are in many responses."""
 _NOT_FOR_SECRETS: Final = frozenset(
     (
         "host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer",
@@ -58,7 +62,8 @@ class Secrets:
         # The longest first: one placeholder may begin with another.
         tokens = sorted(self._placeholders, key=len, reverse=True)
         self._tokens = re.compile(b"|".join(map(re.escape, tokens))) if tokens else None
-        values = {value for _, value in self._headers} | set(self._placeholders.values())
+        values = {value for name, value in self._headers if not _PUBLIC.match(name)}
+        values |= set(self._placeholders.values())
         values |= {value.partition(b" ")[2] for value in values}  # without `Bearer`
         masked = sorted((v for v in values if len(v) >= _MASKED_FROM), key=len, reverse=True)
         self._masked = re.compile(b"|".join(map(re.escape, masked))) if masked else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 
@@ -33,15 +32,3 @@ def test_a_snapshot_outlives_its_sandbox_on_a_server() -> None:
         snapshot = sandbox.snapshot()
     with Sandbox.from_snapshot(snapshot) as copy:
         assert copy.commands.run("echo alive").stdout == "alive\n"
-
-
-@pytest.mark.xfail(
-    reason="L137: files are loaded only in this process", raises=TypeError, strict=True
-)
-def test_a_sandbox_is_loaded_in_a_separate_process() -> None:
-    saved = io.BytesIO()
-    with Sandbox() as sandbox:
-        sandbox.save(saved)
-    saved.seek(0)
-    with Sandbox.load(saved, isolation="process") as loaded:  # type: ignore[call-arg]
-        assert loaded.commands.run("echo alive").stdout == "alive\n"

@@ -255,11 +255,11 @@ class Sandbox:
         backend = current.restore_state(state.machine, state.options)
         try:
             processes = [backend.adopt(saved.captured, is_last=False) for saved in state.sessions]
+            self._attachment.replace(backend)
         except BaseException:
             backend.close()
             raise
         known = {session.identity: session for session in self._sessions}
-        self._attachment.replace(backend)
         self.env._use(backend.variables)
         self._sessions.clear()
         for session in known.values():
@@ -413,7 +413,6 @@ class Sandbox:
         Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
         written.
         """
-        self._attachment.check_open()
         self._kept_by().save()
 
     def pause(self, *, running: Running = "refuse") -> None:
@@ -426,7 +425,6 @@ class Sandbox:
 
         What runs is refused (`StateError`) or, with `running="drop"`, ended.
         """
-        self._attachment.check_open()
         self._kept_by().pause(drops=checked_running(running) == "drop")
 
     def resume(self) -> None:
@@ -443,6 +441,8 @@ class Sandbox:
         return self._attachment.paused
 
     def _kept_by(self) -> Keeper:
+        if self._attachment.closed:
+            self._attachment.check_open()
         if self._keeper is None:
             raise StateError("the sandbox is in no store; open it with Sandbox.open(name)")
         return self._keeper

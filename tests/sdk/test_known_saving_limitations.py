@@ -30,3 +30,15 @@ def test_inode_numbers_are_the_same_after_loading() -> None:
     stream.seek(0)
     with Sandbox.load(stream) as copy:
         assert copy.commands.run("stat -c %i second").stdout == number
+
+
+@pytest.mark.xfail(
+    reason="L132: files are loaded only in this process", raises=TypeError, strict=True
+)
+def test_a_sandbox_is_loaded_in_another_process() -> None:
+    saved = io.BytesIO()
+    with Sandbox() as sandbox:
+        sandbox.save(saved)
+    saved.seek(0)
+    with Sandbox.load(saved, isolation="process") as loaded:  # type: ignore[call-arg]
+        assert loaded.commands.run("echo alive").stdout == "alive\n"

@@ -76,6 +76,7 @@ from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInf
 if TYPE_CHECKING:
     from wasmsand.machine.network.events import NetworkEvent
     from wasmsand.machine.network.policy import NetworkPolicy
+    from wasmsand.sdk.state import SandboxState
 
 _SITE_PACKAGES: Final = "/usr/lib/python3.14/site-packages"
 
@@ -195,6 +196,13 @@ class LocalBackend(LocalMounts, LocalPorts):
     def restore_state(self, state: object, options: SandboxOptions) -> LocalBackend:
         """See `Backend`."""
         return self.open_state(state, options)
+
+    def save_state(self, state: SandboxState, name: str | None, stream: IO[bytes]) -> None:
+        """See `Backend`."""
+        # Imported here, because most programs save nothing.
+        from wasmsand.sdk.local_files import write_local
+
+        write_local(state, name, stream)
 
     def size_of(self, copied: object) -> int:
         """See `Backend`."""

@@ -255,11 +255,11 @@ class Sandbox:
         backend = current.restore_state(state.machine, state.options)
         try:
             processes = [backend.adopt(saved.captured, is_last=False) for saved in state.sessions]
+            self._attachment.replace(backend)
         except BaseException:
             backend.close()
             raise
         known = {session.identity: session for session in self._sessions}
-        self._attachment.replace(backend)
         self.env._use(backend.variables)
         self._sessions.clear()
         for session in known.values():

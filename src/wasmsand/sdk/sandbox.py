@@ -351,7 +351,7 @@ class Sandbox:
         `StateLimitError` if it does not fit.
         """
         state, _ = load_state(source, options, only_files=only_files)
-        return cls._of_state(state, is_last=True)
+        return cls._on_backend(state, state.backend, is_last=True)
 
     @classmethod
     def open(
@@ -397,7 +397,7 @@ class Sandbox:
             return cls.from_backend(open_backend(chosen, "none"), chosen)
         with stream:
             state, _ = load_state(stream, options, only_files=only_files, trusts_limits=True)
-        return cls._of_state(state, is_last=True)
+        return cls._on_backend(state, state.backend, is_last=True)
 
     @property
     def name(self) -> str | None:
@@ -449,7 +449,13 @@ class Sandbox:
 
     @classmethod
     def _of_state(cls, state: SandboxState, *, is_last: bool = False) -> Sandbox:
-        backend = state.backend.open_state(state.machine, state.options)
+        return cls._on_backend(
+            state, state.backend.open_state(state.machine, state.options), is_last=is_last
+        )
+
+    @classmethod
+    def _on_backend(cls, state: SandboxState, backend: Backend, *, is_last: bool) -> Sandbox:
+        """The sandbox of a backend that has this state, without its sessions."""
         try:
             sandbox = cls.from_backend(backend, state.options)
             for saved in state.sessions:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, overload
 
 from wasmsand.sdk import arguments
@@ -235,7 +236,7 @@ class Sandbox:
         processes or connections.
         """
         checked = checked_name(name)
-        snapshot = Snapshot(take_state(self._attachment, self.sessions, running), checked)
+        snapshot = Snapshot(self._taken(running), checked)
         self.snapshots.add(snapshot)
         return snapshot
 
@@ -292,7 +293,7 @@ class Sandbox:
         For what cannot be copied, see `snapshot`. Whoever forks has to end the copies.
         """
         wanted = 1 if count is None else arguments.positive_integer("count", count)
-        state = take_state(self._attachment, self.sessions, running)
+        state = self._taken(running)
         twins: list[Sandbox] = []
         try:
             for number in range(wanted):
@@ -302,6 +303,10 @@ class Sandbox:
                 twin.kill()
             raise
         return twins[0] if count is None else twins
+
+    def _taken(self, running: Running) -> SandboxState:
+        with nullcontext() if self._keeper is None else self._keeper.capturing:
+            return take_state(self._attachment, self.sessions, running)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Sandbox:
@@ -325,7 +330,7 @@ class Sandbox:
         written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
         variables are. For what cannot be saved, see `snapshot`.
         """
-        save_state(take_state(self._attachment, self.sessions, running), target)
+        save_state(self._taken(running), target)
 
     @classmethod
     def load(

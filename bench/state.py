@@ -30,7 +30,7 @@ _MIXED: Final = (
     "rows = [(n, r.random(), f'name {{n}}') for n in range({rows})]\n"
     "sum(row[0] for row in rows)"
 )
-_ROWS_PER_MB: Final = 5200
+_ROWS_PER_MB: Final = 8000
 """Rows of `_MIXED` that take a megabyte in the interpreter."""
 
 

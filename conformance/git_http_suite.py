@@ -24,9 +24,10 @@ SCRIPTS = {
     "bundles, get": "5557 5558",
     "passwords": "5563",
     "messages": "5581",
-    "protocols": "5700 5702 5812",
+    "allowed protocols": "5812",
 }
-"""Scripts that need a web server, without those that need WebDAV, a proxy, TLS or HTTP/2."""
+"""Scripts that need a web server, without those that need WebDAV, a proxy, TLS, HTTP/2 or
+git's daemon."""
 
 
 class GitHttpSuite(GitSuite):

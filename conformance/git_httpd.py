@@ -253,13 +253,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         process.wait()
 
     def _pass_on(self, output: IO[bytes]) -> None:
-        """Send what a script writes, which has a status line of its own."""
+        """Send what a script writes, which has a status line of its own, as it is."""
         self.close_connection = True
         status = output.readline()
         self.wfile.write(status.rstrip() + b"\r\nConnection: close\r\n")
-        while (line := output.readline()).strip():
-            self.wfile.write(line.rstrip() + b"\r\n")
-        self.wfile.write(b"\r\n")
         while part := output.read(_PART):
             self._send(part)
         self._log(HTTPStatus(int(status.split()[1])))

@@ -29,6 +29,8 @@ _SERVER_WHEELS = (
      "f47fe6fdbd2edd623ecfe36875d37aba411624e2670dd395dddae1358689bb3c"),
     ("httpbin", "httpbin-0.10.4-py2.py3-none-any.whl",
      "71862093f371c3a39cfcdcd2f073aaf610b6433f9d4c0130248e676453fca65d"),
+    ("PySocks", "PySocks-1.7.1-py3-none-any.whl",
+     "2725bd0a9925919b9b51739eea5f9e2bae91e83288108a9ad338b2e3a4435ee5"),
     ("pytest-httpbin", "pytest_httpbin-2.1.0-py3-none-any.whl",
      "b3bf7346cc2ad231447189cd85b458e341056684a7a69d69533dd29692209cdd"),
 )  # fmt: skip

@@ -20,6 +20,7 @@ from wasmsand.kernel.flags import (
     WUNTRACED,
 )
 from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.process.resting import is_at_rest
 from wasmsand.kernel.process.signals import Signal
 
 P_ALL, P_PID, P_PGID = range(3)
@@ -48,7 +49,7 @@ def test_a_program_learns_its_arguments_and_environment(sandbox: Sandbox) -> Non
 def test_only_the_maker_of_an_image_can_store_a_process(caller: Caller) -> None:
     assert caller.ok("checkpoint", 0) == 0
     assert caller.errno("checkpoint", 1) is Errno.ENOSYS
-    assert caller.errno("checkpoint", 2) is Errno.EINVAL
+    assert caller.errno("checkpoint", 3) is Errno.EINVAL
     stored: list[bytes] = []
     caller.kernel.checkpoint_reached = lambda process, instance: stored.append(
         instance.read(0, instance.memory_size())
@@ -57,6 +58,26 @@ def test_only_the_maker_of_an_image_can_store_a_process(caller: Caller) -> None:
     with pytest.raises(ProcessEnded):
         caller.call("checkpoint", 1)
     assert stored == [bytes(caller.space)]
+
+
+@pytest.mark.syscalls("checkpoint")
+def test_a_program_rests_until_a_descriptor_can_be_read(sandbox: Sandbox, caller: Caller) -> None:
+    fds = caller.room(8)
+    caller.ok("pipe2", fds, 0)
+    read, write = caller.unpack("II", fds)
+    assert caller.errno("checkpoint", 2, 99) is Errno.EBADF
+    assert caller.errno("checkpoint", 2, write) is Errno.EBADF
+    resting = caller.begin("checkpoint", 2, read)
+    assert resting.is_blocked()
+    with sandbox.lock:
+        assert is_at_rest(caller.process.first_thread)
+        caller.process.fds.get(write).write(b"x")
+    assert resting.result() == 0
+    assert not is_at_rest(caller.process.first_thread)
+    assert caller.ok("checkpoint", 2, read) == 0  # nothing was read
+    caller.ok("read", read, caller.room(1), 1)
+    caller.ok("close", write)
+    assert caller.ok("checkpoint", 2, read) == 0  # the end can be read too
 
 
 @pytest.mark.syscalls("execve")

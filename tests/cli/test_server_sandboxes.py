@@ -134,6 +134,15 @@ def test_copies_are_sandboxes_of_their_own(url: str) -> None:
     assert found == ["two\n", "two\n", "two\n2\n", "one\n"]
 
 
+def test_a_sandbox_of_a_server_is_saved_here(url: str, tmp_path: Path) -> None:
+    first, second = str(tmp_path / "1.wsand"), str(tmp_path / "2.wsand")
+    assert wasmsand(url, "run", "--save", first, "echo one > a.txt").returncode == 0
+    assert wasmsand("", "load", first, "cat a.txt").stdout == "one\n"
+    identity = kept(url, "echo two > a.txt")
+    assert wasmsand(url, "run", "--sandbox", identity, "--save", second, ":").returncode == 0
+    assert wasmsand("", "load", second, "cat a.txt").stdout == "two\n"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -142,7 +151,6 @@ def test_copies_are_sandboxes_of_their_own(url: str) -> None:
         (("fork", "../../metrics"), "unknown path"),
         (("fork", "--count", "0", "sbx-none"), "'0' is not a positive number"),
         (("restore", "sbx-none", "a"), "no sandbox 'sbx-none'"),
-        (("run", "--save", "f", "true"), "not of a server"),
         (("run", "--load", "f", "true"), "not of a server"),
     ],
 )

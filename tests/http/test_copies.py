@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.http.server import Client, serving, write_tokens
+from wasmsand import Sandbox
 from wasmsand.machine import image_programs
 
 pytestmark = pytest.mark.skipif(
@@ -208,3 +210,36 @@ def test_the_memory_of_snapshots_is_bounded(tmp_path: Path) -> None:
         assert "bytes for this snapshot" in made[-1].error[2]
         client.ask("DELETE", f"{sandbox}/snapshots/{made[0].json['id']}")
         assert client.ask("POST", f"{sandbox}/snapshots", {}).status == 201
+
+
+def test_a_snapshot_is_downloaded_and_goes_on_elsewhere(
+    client: Client, sandbox: str, python: str
+) -> None:
+    run(client, sandbox, python, "x = 41")
+    client.ask("PATCH", f"{sandbox}/env", {"set": {"MODE": "kept"}})
+    client.ask("POST", f"{sandbox}/snapshots", {"name": "all"})
+    answer = client.ask("POST", f"{sandbox}/snapshots/all/save", {})
+    assert answer.headers["content-type"] == "application/octet-stream"
+    with Sandbox.load(io.BytesIO(answer.body)) as loaded:
+        assert loaded.sessions[0].run("x + 1").value == 42  # type: ignore[union-attr]
+        assert loaded.commands.run("echo $MODE").stdout == "kept\n"
+    for body, code in (
+        ({"sessions": [{"was": "x", "kind": "perl", "identity": "y"}]}, "invalid_value"),
+        ({"sessions": [{"was": "x", "kind": "shell", "identity": ""}]}, "invalid_value"),
+        ({"variables": {"A=B": "x"}}, "invalid_value"),
+        ({"variables": {"A": 7}}, "invalid_value"),
+    ):
+        assert client.ask("POST", f"{sandbox}/snapshots/all/save", body).error[1] == code
+    missing = client.ask("POST", f"{sandbox}/snapshots/none/save", {})
+    assert missing.error[:2] == (404, "snapshot_not_found")
+
+
+def test_a_saved_sandbox_that_is_too_large_is_refused() -> None:
+    with serving("--max-upload-bytes", "100000") as server:
+        client = Client(server.url)
+        sandbox = client.create()
+        client.ask("POST", f"{sandbox}/run", {"command": "head -c 1000000 /dev/urandom > a"})
+        client.ask("POST", f"{sandbox}/snapshots", {"name": "all"})
+        refused = client.ask("POST", f"{sandbox}/snapshots/all/save", {})
+        assert refused.error[:2] == (413, "too_large")
+        assert client.ask("POST", f"{sandbox}/run", {"command": "echo ok"}).json["stdout"] == "ok\n"

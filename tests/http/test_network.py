@@ -140,6 +140,20 @@ def test_a_sandbox_that_was_created_without_a_network_gets_none(client: Client) 
     client.ask("DELETE", sandbox)
 
 
+def test_a_copy_is_under_the_same_ceiling(client: Client) -> None:
+    sandbox = client.create(network=["api.test"])
+    answer = client.ask("POST", f"{sandbox}/fork", {})
+    assert answer.status == 201, answer
+    copies = [f"/v1/sandboxes/{item['id']}" for item in answer.json["sandboxes"]]
+    for copy in copies:
+        assert client.run(copy, FETCH + "fetch api.test").json["stdout"] == "a page\n"
+        for rule in ("*", "127.0.0.1", "secret.test"):
+            refused = client.ask("POST", f"{copy}/network/allow", {"rules": [rule]})
+            assert refused.error[:2] == (400, "invalid_value"), rule
+    for path in (sandbox, *copies):
+        client.ask("DELETE", path)
+
+
 def test_a_budget_is_at_most_that_of_the_token(client: Client) -> None:
     sandbox = client.create(network={"allow": ["api.test"], "connections": 1000})
     script = FETCH + "for i in {1..51}; do fetch api.test; done"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.rpc.peer import Peer, peer
+from wasmsand import Sandbox
 from wasmsand.rpc.family import SANDBOXES_MAX, SNAPSHOTS_MAX
 
 
@@ -147,3 +150,18 @@ def test_copies_and_snapshots_are_bounded(server: Peer) -> None:
     assert "snapshots already" in server.error("snapshot.create")["message"]
     server.call("snapshot.delete", snapshot=server.call("snapshot.list")["snapshots"][0]["name"])
     server.call("snapshot.create")
+
+
+def test_a_snapshot_is_saved_as_a_stream(server: Peer) -> None:
+    python = server.call("python.open")["python"]
+    value(server, python, "x = 41")
+    server.call("snapshot.create", name="all")
+    stream = server.call("snapshot.save", snapshot="all")["stream"]
+    content = b""
+    while (piece := server.call("streams.read", stream=stream)["data"]) is not None:
+        content += base64.b64decode(piece)
+    with Sandbox.load(io.BytesIO(content)) as loaded:
+        assert loaded.sessions[0].run("x + 1").value == 42  # type: ignore[union-attr]
+    seen = [{"was": 1, "kind": "perl", "identity": "x"}]
+    error = server.error("snapshot.save", snapshot="all", sessions=seen)
+    assert "a session is of the kind shell or python" in error["message"]

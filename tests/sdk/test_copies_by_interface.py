@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,9 @@ import pytest
 from tests.sdk import blocking_facade
 from tests.sdk.backends import MakeSandbox
 from tests.waiting import wait_until
-from wasmsand import Sandbox, SandboxClosedError, StateError
+from wasmsand import Sandbox, SandboxClosedError, SandboxOptions, StateError
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.local import LocalBackend
 
 
 def opened(sandbox: Any, snapshot: Any) -> Any:
@@ -152,6 +156,30 @@ def test_a_copy_reacts_to_timeouts_and_ends_by_itself(sandbox: Any) -> None:
     assert value(sandbox, 0, "n") == 1
 
 
+def test_a_saved_sandbox_goes_on_in_this_process(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+    sandbox = make_sandbox(timeout_ms=23_000)
+    sandbox.env.set("MODE", "kept")
+    sandbox.python().run("x = 41")
+    sandbox.shell().run("cd /tmp; y=5; echo hi > file")
+    sandbox.save(tmp_path / "m.wsand")
+    stream = io.BytesIO()
+    sandbox.snapshot("named").save(stream)
+    sandbox.kill()
+    stream.seek(0)
+    for source in (tmp_path / "m.wsand", stream):
+        with Sandbox.load(source) as loaded:
+            assert [session.kind for session in loaded.sessions] == ["python", "shell"]
+            assert value(loaded, 0, "x + 1") == 42
+            assert shell_output(loaded, 1, "pwd; cat file; echo $y") == "/tmp\nhi\n5\n"
+            assert loaded.commands.run("echo $MODE; pwd").stdout == "kept\n/home/user\n"
+            assert loaded.options.timeout_ms == 23_000
+
+
+def shell_output(sandbox: Any, position: int, command: str) -> str:
+    """What a command prints in a shell of `sandbox`."""
+    return str(sandbox.sessions[position].run(command).stdout)
+
+
 def test_bad_arguments_are_refused(sandbox: Any) -> None:
     with pytest.raises(ValueError, match="count"):
         sandbox.fork(0)
@@ -185,6 +213,21 @@ def test_a_snapshot_of_another_kind_of_sandbox_is_refused() -> None:
         snapshot = local.snapshot()
         with pytest.raises(StateError, match="another kind of sandbox"):
             other.restore(snapshot)
+
+
+def test_a_sandbox_that_is_killed_while_it_is_restored_stays_killed() -> None:
+    class KilledMeanwhile(LocalBackend):
+        def close(self) -> None:
+            super().close()
+            attachment.close()
+
+    options = SandboxOptions()
+    attachment = Attachment(KilledMeanwhile(options), options)
+    restored = LocalBackend(options)
+    with pytest.raises(SandboxClosedError):
+        attachment.replace(restored)
+    assert attachment.closed
+    assert restored._machine.closed
 
 
 def test_the_process_ends_with_its_last_sandbox_and_snapshot() -> None:

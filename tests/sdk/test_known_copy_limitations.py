@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 
@@ -10,7 +9,6 @@ import pytest
 
 from tests.sdk import backends
 from wasmsand import Sandbox, SandboxCrashedError, StateError
-from wasmsand.sdk.errors import UnsupportedError
 
 
 @pytest.mark.xfail(
@@ -34,13 +32,3 @@ def test_a_snapshot_outlives_its_sandbox_on_a_server() -> None:
         snapshot = sandbox.snapshot()
     with Sandbox.from_snapshot(snapshot) as copy:
         assert copy.commands.run("echo alive").stdout == "alive\n"
-
-
-@pytest.mark.xfail(
-    reason="L137: only sandboxes of this process can be saved",
-    raises=UnsupportedError,
-    strict=True,
-)
-def test_a_sandbox_in_a_separate_process_is_saved() -> None:
-    with Sandbox(isolation="process") as sandbox:
-        sandbox.save(io.BytesIO())

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import http.server
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -73,6 +75,21 @@ def test_nothing_is_reachable_by_default(sandbox: Sandbox) -> None:
         assert f"/dev/tcp/{address}/80: Network is unreachable" in result.stderr
     assert "refused: the sandbox has no network (option network)" in result.stderr
     assert sandbox.network.rules().allow == ()
+
+
+def test_a_sandbox_without_a_network_imports_nothing_of_it() -> None:
+    program = """
+import sys
+from wasmsand import Sandbox
+with Sandbox() as sandbox:
+    sandbox.commands.run("true")
+part = "wasmsand.machine.network."
+parts = {part + name for name in ("policy", "rules", "connecting", "poller", "inspection")}
+names = {"socket", "ssl", "idna", "h11", "cryptography", "wasmsand.sdk.network"} | parts
+print(*sorted(names & set(sys.modules)))
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("\n", "")
 
 
 def test_a_rule_makes_a_name_reachable_and_nothing_else(
@@ -165,6 +182,23 @@ def test_a_budget_ends(make_sandbox: MakeSandbox, port: int) -> None:
     result = sandbox.commands.run(script)
     assert result.stdout == "a page\n" * 2
     assert "2 connections were made; raise connections" in result.stderr
+
+
+def test_a_copy_has_the_network_as_it_is_and_changes_only_its_own(
+    make_sandbox: MakeSandbox, port: int
+) -> None:
+    sandbox = make_sandbox(network=Network(hosts={"api.test": f"127.0.0.1:{port}"}))
+    sandbox.network.allow("api.test")
+    copy = sandbox.fork()
+    try:
+        assert copy.network.rules().allow == ("api.test",)
+        assert copy.commands.run(FETCH + "fetch api.test").stdout == "a page\n"
+        copy.network.deny("api.test")
+        assert copy.commands.run(FETCH + "fetch api.test").exit_code != 0
+        assert sandbox.commands.run(FETCH + "fetch api.test").stdout == "a page\n"
+        assert sandbox.network.rules().deny == ()
+    finally:
+        copy.kill()
 
 
 BAD: list[tuple[Any, type[Exception], str]] = [

@@ -14,6 +14,7 @@ from tests.machine.network.inspecting.servers import Echo, echo_server
 from wasmsand import Network, Sandbox, UnsupportedError
 from wasmsand.machine.network import extra
 from wasmsand.sdk.options import Isolation
+from wasmsand.sdk.python_session import PythonSession
 
 SECRET = "sk-0a3f-of-the-sdk"
 BEARER = {"api.test": {"Authorization": f"Bearer {SECRET}"}}
@@ -98,3 +99,32 @@ def test_the_optional_packages_are_imported_only_if_requests_are_seen(network: s
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_fork_reaches_the_host_with_the_same_authority(echo: Echo) -> None:
+    network = Network(
+        allow=["api.test"], hosts={"api.test": f"127.0.0.1:{echo.port}"}, secrets=BEARER
+    )
+    tail = "curl -sS https://api.test/a; tail -n 12 /etc/ssl/certs/ca-certificates.crt"
+    with Sandbox(network=network) as sandbox, sandbox.fork() as copy:
+        outputs = [each.commands.run(tail).stdout for each in (sandbox, copy)]
+    assert [output.partition("\n")[0] for output in outputs] == ["GET /a 0", "GET /a 0"]
+    assert outputs[0] == outputs[1]
+    assert [request[2]["authorization"] for request in echo.requests] == 2 * [[f"Bearer {SECRET}"]]
+
+
+def test_a_copied_session_still_trusts_the_bridge(echo: Echo) -> None:
+    """It has read the certificates before it was copied."""
+    network = Network(
+        allow=["api.test"], hosts={"api.test": f"127.0.0.1:{echo.port}"}, secrets=BEARER
+    )
+    ask = "print(urllib.request.urlopen('https://api.test/x', context=context).read())"
+    with Sandbox(network=network) as sandbox:
+        session = sandbox.python()
+        session.run("import ssl, urllib.request; context = ssl.create_default_context()")
+        assert session.run(ask).stdout == "b'GET /x 0\\n'\n"
+        with sandbox.fork() as copy:
+            (copied,) = copy.sessions
+            assert isinstance(copied, PythonSession)
+            assert copied.run(ask).stdout == "b'GET /x 0\\n'\n"
+            assert SECRET not in copied.run("print(globals())").stdout

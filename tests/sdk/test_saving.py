@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_until
 from wasmsand import (
     Network,
     Sandbox,
@@ -354,3 +356,30 @@ def test_files_alone_can_be_loaded_onto_another_image(sandbox: Sandbox) -> None:
     with Sandbox.load(io.BytesIO(saved(sandbox)), only_files=True) as copy:
         assert copy.sessions == []
         assert copy.commands.run("cat f; echo $A").stdout == "kept1\n"
+
+
+def test_mounts_are_made_again_by_whoever_loads(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("of the host")
+    with Sandbox(mounts={"/mnt/data": str(tmp_path)}) as sandbox:
+        assert sandbox.commands.run("cat /mnt/data/f").stdout == "of the host"
+        content = saved(sandbox)
+    assert str(tmp_path).encode() not in unpacked(content)
+    with loaded(content) as copy:
+        assert copy.commands.run("ls /mnt/data").stdout == ""
+    with loaded(content, SandboxOptions(mounts={"/mnt/data": str(tmp_path)})) as copy:  # type: ignore[dict-item] # a path is enough
+        assert copy.commands.run("cat /mnt/data/f").stdout == "of the host"
+
+
+def test_saving_and_loading_leave_no_descriptors_and_no_threads(sandbox: Sandbox) -> None:
+    sandbox.python()
+    sandbox.shell()
+    loaded(saved(sandbox)).kill()
+
+    def held() -> tuple[int, int]:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd")), threading.active_count()
+
+    before = held()
+    for _ in range(5):
+        loaded(saved(sandbox)).kill()
+    wait_until(lambda: held() <= before, f"{held()} descriptors and threads, {before} before")

@@ -440,6 +440,30 @@ def test_a_session_that_runs_a_request_is_waited_for(tmp_path: Path) -> None:
         assert python_of(sandbox).run("x").value == 5
 
 
+def test_copies_can_be_taken_while_the_sandbox_is_written(tmp_path: Path) -> None:
+    with Sandbox.open("one", store=tmp_path) as sandbox:
+        sandbox.shell().run("x=5")
+        sandbox.python().run("x = 5")
+        ended = threading.Event()
+        failures: list[StateError] = []
+
+        def write() -> None:
+            while not ended.is_set():
+                try:
+                    sandbox.env.set("A", "1")
+                    sandbox.flush()
+                except StateError as error:
+                    failures.append(error)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        for _ in range(20):
+            sandbox.snapshot()
+        ended.set()
+        writer.join()
+        assert failures == []
+
+
 def test_killing_the_host_at_any_moment_never_tears_a_state(tmp_path: Path) -> None:
     assert crash(tmp_path, 40, sandboxes=False, seed=1) > 0
 

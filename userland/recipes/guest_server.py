@@ -62,6 +62,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if "gzip" in known:
                 return self.answer(200, gzip.compress(b"plain\n" * 50), Content_Encoding="gzip")
             return self.answer(200, b"plain\n" * 50)
+        if path == "/encoded":
+            # The content is the query, in hexadecimal digits: ENCODING=CONTENT.
+            encoding, _, content = query.partition("=")
+            return self.answer(200, bytes.fromhex(content), Content_Encoding=encoding)
         if path == "/chunked":
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")
@@ -191,9 +195,9 @@ openssl x509 -req -in server.csr -CA authority.pem -CAkey authority.key -days 30
 
 def start_web_server(sandbox: Sandbox, port: int = 8000, *, tls: bool = False) -> None:
     """Start a server of HTTP/1.1, or of HTTPS. It has paths for what clients have to handle:
-    /echo, /redirect/N, /away?URL, /status/N, /compressed, /chunked, /slow?SECONDS, /flaky?NAME
-    (works at the third try), /cookie?NAME=VALUE, /private (ann, secret). All other paths are
-    files of the site, which can be put, and asked for in part."""
+    /echo, /redirect/N, /away?URL, /status/N, /compressed, /encoded?ENCODING=HEX, /chunked,
+    /slow?SECONDS, /flaky?NAME (works at the third try), /cookie?NAME=VALUE, /private (ann,
+    secret). All other paths are files of the site, which can be put, and asked for in part."""
     if tls:
         made = sandbox.commands.run(_CERTIFICATES)
         assert made.exit_code == 0, made.stderr

@@ -125,10 +125,11 @@ def _sandbox(arguments: argparse.Namespace) -> Iterator[Sandbox]:
         with saved.local_sandbox(arguments, made_from) as sandbox:
             yield sandbox
         return
-    saved.check_no_files(arguments)
+    saved.check_not_loaded(arguments)
     if arguments.sandbox is not None:
         with remote.attached(arguments.connect, arguments.sandbox) as sandbox:
             yield sandbox
+            saved.save(arguments, sandbox)
     else:
         from wasmsand.http.backend import open_http_backend
 
@@ -136,6 +137,7 @@ def _sandbox(arguments: argparse.Namespace) -> Iterator[Sandbox]:
         sandbox = Sandbox.from_backend(backend, made_from)
         try:
             yield sandbox
+            saved.save(arguments, sandbox)
         except BaseException:
             sandbox.kill()
             raise

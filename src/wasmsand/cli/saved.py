@@ -54,11 +54,16 @@ def local_sandbox(arguments: argparse.Namespace, made_from: SandboxOptions) -> I
         sandbox = Sandbox.from_backend(LocalBackend(made_from), made_from)
     with sandbox:
         yield sandbox
-        if arguments.save is not None:
-            sandbox.save(arguments.save, running="drop")
+        save(arguments, sandbox)
 
 
-def check_no_files(arguments: argparse.Namespace) -> None:
-    """Raises `CliError` if a sandbox of a server shall be loaded or saved."""
-    if arguments.load is not None or arguments.save is not None:
-        raise CliError("--load and --save are for sandboxes of this machine, not of a server")
+def save(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
+    """Save the sandbox if the user wants it."""
+    if arguments.save is not None:
+        sandbox.save(arguments.save, running="drop")
+
+
+def check_not_loaded(arguments: argparse.Namespace) -> None:
+    """Raises `CliError` if a sandbox of a server shall be loaded."""
+    if arguments.load is not None:
+        raise CliError("--load is for sandboxes of this machine, not of a server")

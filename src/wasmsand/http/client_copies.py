@@ -12,7 +12,7 @@ import weakref
 from _thread import start_new_thread
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from wasmsand.http.answers import object_of
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from wasmsand.http.backend import HttpBackend
     from wasmsand.sdk.backend import BackendProcess
     from wasmsand.sdk.options import SandboxOptions
+    from wasmsand.sdk.state import SandboxState
+
+_SAVE_SECONDS: Final = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,8 @@ class ServerSnapshot:
         self.size = int(made["size_bytes"])
         self.variables = dict(backend.variables)
         self.cwd = backend.cwd
-        path = f"{sandbox}/snapshots/{self.id}"
-        finalizer = weakref.finalize(self, _delete_later, transport, path, os.getpid())
+        self.path = f"{sandbox}/snapshots/{self.id}"
+        finalizer = weakref.finalize(self, _delete_later, transport, self.path, os.getpid())
         finalizer.atexit = False
 
 
@@ -113,6 +116,28 @@ class HttpCopies:
         assert isinstance(captured, CapturedCommand)
         identity, pid = self._adopted[captured.id]
         return HttpProcess(self._transport, f"{self._path}/commands/{identity}", pid)
+
+    def save_state(self, state: SandboxState, name: str | None, stream: IO[bytes]) -> None:
+        """See `Backend`."""
+        snapshot = state.machine
+        assert isinstance(snapshot, ServerSnapshot)
+        wanted = {
+            "sessions": [
+                {"was": saved.captured.id, "kind": saved.kind, "identity": saved.identity}
+                for saved in state.sessions
+                if isinstance(saved.captured, CapturedCommand)
+            ],
+            "variables": snapshot.variables,
+            "cwd": snapshot.cwd,
+            "timeout_ms": state.options.timeout_ms,
+        }
+        transport = self._transport.another()  # the sandbox may have been killed here
+        try:
+            stream.write(
+                transport.ask("POST", f"{snapshot.path}/save", value=wanted, seconds=_SAVE_SECONDS)
+            )
+        finally:
+            transport.close()
 
     def size_of(self, copied: object) -> int:
         """See `Backend`. The size of a state contains those of its programs."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from wasmsand.http.message_types import RequestMessage, ResponseMessage, Seconds
+from wasmsand.http.message_types import Milliseconds, RequestMessage, ResponseMessage, Seconds
 from wasmsand.http.messages import SandboxState
 
 CommandIds = Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=64)]
@@ -45,6 +45,26 @@ class RestoreSandbox(RequestMessage):
 
     snapshot: SnapshotName
     """The id or name of a snapshot of this sandbox, or the id of one of another of yours."""
+
+
+class SeenSession(RequestMessage):
+    """A session that the client drives itself, through a captured command."""
+
+    was: Annotated[str, Meta(max_length=64)]
+    """The id of the command."""
+    kind: Literal["shell", "python"]
+    identity: Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class SaveSnapshot(RequestMessage):
+    """How to save a snapshot as a file. Clients without sessions of their own send `{}`."""
+
+    sessions: Annotated[list[SeenSession], Meta(max_length=64)] = []
+    variables: dict[str, str] | None = None
+    """Saved instead of the sandbox's variables."""
+    cwd: str | None = None
+    """With `variables`: saved instead of the sandbox's working directory."""
+    timeout_ms: Milliseconds | UnsetType | None = UNSET
 
 
 class CaptureCommand(RequestMessage):

@@ -87,6 +87,14 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "POST",
+        _SANDBOX + "/snapshots/{snapshot}/save",
+        copies.save,
+        "Download a snapshot as a file that `Sandbox.load` reads",
+        copies.SAVED,
+        body=c.SaveSnapshot,
+    ),
+    HttpRoute(
+        "POST",
         _SANDBOX + "/restore",
         copies.restore,
         "Make a sandbox what it was when a snapshot was taken",

@@ -136,7 +136,8 @@ MOUNT_NAMES_MAX = 1 << 17
 MOUNT_FILES_MAX = 64
 """Files of a mounted host directory that the host keeps open, for each mount."""
 MOUNT_LOOKS_MAX = 512
-"""Entries of a directory that are looked at together when one of them may have changed."""
+"""Entries of a directory that are looked at together when one of them may have changed, and that
+are brought into the tree in one hold of the lock."""
 MOUNT_DIFFERENCES_MAX = 100_000
 """Differences between an overlay and the host's directory that are listed."""
 MOUNT_WINDOW = 1 << 17

@@ -10,7 +10,7 @@ system calls. Programs do not survive: a machine created from a state runs none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import KernelError
@@ -23,6 +23,7 @@ from wasmsand.machine.mounts.table import MountState
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine, MachineOptions
+    from wasmsand.machine.network.inspecting.authority import Authority
     from wasmsand.machine.sessions import CapturedSession
 
 _TERMINALS: Final = b"/dev/pts"
@@ -55,6 +56,8 @@ class MachineState:
     sessions: tuple[SessionState, ...] = ()
     mounts: tuple[MountState, ...] = ()
     """What is mounted: the host's directories by their paths, and the changes of overlays."""
+    authority: Authority | None = field(default=None, repr=False, compare=False)
+    """The certificate authority that its programs trust. It is not saved."""
 
 
 def state_of(machine: Machine, captured: Sequence[CapturedSession] = ()) -> MachineState:
@@ -69,7 +72,13 @@ def state_of(machine: Machine, captured: Sequence[CapturedSession] = ()) -> Mach
     # The network's policy may have changed since the machine was made.
     options = replace(machine.options, network=machine.bridge.policy)
     return MachineState(
-        options, _shortened(machine, tree), variables, machine.cwd, sessions, mounts
+        options,
+        _shortened(machine, tree),
+        variables,
+        machine.cwd,
+        sessions,
+        mounts,
+        machine.bridge.authority,
     )
 
 

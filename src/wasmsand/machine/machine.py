@@ -70,6 +70,7 @@ from wasmsand.machine.wasm_programs import WasmProgram, find_wasm_programs
 if TYPE_CHECKING:
     from wasmsand.machine.mounts.table import MountRequest
     from wasmsand.machine.network.forwarding import PortForwarding
+    from wasmsand.machine.network.inspecting.authority import Authority
     from wasmsand.machine.network.policy import NetworkPolicy
 
 USER_ID: Final = 1000
@@ -123,11 +124,13 @@ class Machine:
         engine: Engine | None = None,
         clock: Clock | None = None,
         mounts: Sequence[MountState] | None = None,
+        authority: Authority | None = None,
     ) -> None:
         """`image` is the tree to start from (default: the built user space), `variables` and `cwd`
         are what commands start with, `engine` runs the programs (default: the engine that all
         machines of this process share), `clock` is the sandbox's time, `mounts` is mounted in place
-        of `options.mounts`.
+        of `options.mounts`, `authority` is the certificate authority of the machine that this one
+        is a copy of.
 
         Raises `WasmProgramRejected` if a file in `wasm_dir` is not a usable program, and
         `PackageProblem` if a package cannot be installed. If `image` is given, `wasm_dir` and
@@ -149,7 +152,7 @@ class Machine:
         root = TreeFs(image, options.limits, clock.realtime)
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
-        self.bridge = Bridge(self.lock, self.kernel, options.network)
+        self.bridge = Bridge(self.lock, self.kernel, options.network, authority)
         owner = weakref.ref(self)
         self.timers = timers = timer_service(self.engine, clock)
 
@@ -198,6 +201,7 @@ class Machine:
             engine=engine,
             clock=clock,
             mounts=state.mounts,
+            authority=state.authority,
         )
         forget_terminals(machine)
         return machine

@@ -18,6 +18,7 @@ from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
 from wasmsand.rpc.failures import failures
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.process_copies import CopiedState, ProcessCopies
+from wasmsand.rpc.process_network import ProcessNetwork, event_receiver
 from wasmsand.rpc.process_ports import ProcessPorts
 from wasmsand.rpc.shared_process import FIRST, SandboxAddress, SharedProcess, leave_later
 from wasmsand.rpc.spares import keep_spares, take_spare
@@ -31,15 +32,15 @@ from wasmsand.sdk.backend import (
     Output,
     PackageRequest,
 )
-from wasmsand.sdk.errors import SandboxClosedError, UnsupportedError, no_space
+from wasmsand.sdk.errors import SandboxClosedError, no_space
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
-from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
 from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
 
 if TYPE_CHECKING:
-    from wasmsand.sdk.network import Network, NetworkEvent
+    from wasmsand.sdk.network import Network
 
 log = logging.getLogger("wasmsand.rpc")
 
@@ -66,7 +67,7 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
-class ProcessBackend(ProcessPorts, ProcessCopies, WithoutTerminals):
+class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTerminals):
     """A machine in a separate process, as a `Backend`."""
 
     kind = 'isolation="process"'
@@ -101,21 +102,12 @@ class ProcessBackend(ProcessPorts, ProcessCopies, WithoutTerminals):
         # Imported here, because most sandboxes have no network.
         from wasmsand.sdk.network import uses_host_proxy
 
-        on_event = network.on_event
-
-        def notified(method: str, params: Params) -> None:
-            if method == "network.event" and on_event is not None:
-                try:
-                    on_event(values.event_in(params))
-                except Exception:
-                    log.exception("on_event failed")
-
         connection = RpcConnection(
             _longest_line(options),
             [] if options.wasm_dir is None else [options.wasm_dir],
             network=True,
             host_proxy=uses_host_proxy(network),
-            on_notification=notified,
+            on_notification=event_receiver(network),
         )
         self._begin(connection, options, ANSWER_SECONDS if options.wasm_dir is None else None)
 
@@ -341,29 +333,6 @@ class ProcessBackend(ProcessPorts, ProcessCopies, WithoutTerminals):
     def available_packages(self) -> list[PackageInfo]:
         """See `Backend`."""
         return packages_of_image()
-
-    # The network.
-
-    def allow_network(self, rules: tuple[str, ...]) -> None:
-        """See `Backend`."""
-        if not self._has_network:
-            raise UnsupportedError(
-                f"{self.kind}: the process of this sandbox gave up the network when it started;"
-                " create the sandbox with network=[] or network=Network()"
-            )
-        self._call("network.allow", rules=list(rules))
-
-    def deny_network(self, rules: tuple[str, ...]) -> None:
-        """See `Backend`."""
-        self._call("network.deny", rules=list(rules))
-
-    def network_rules(self) -> NetworkRules:
-        """See `Backend`."""
-        return values.record_in(self._call("network.rules"), NetworkRules)
-
-    def network_log(self) -> list[NetworkEvent]:
-        """See `Backend`."""
-        return [values.event_in(item) for item in self._call("network.log").objects("events")]
 
     # Life.
 

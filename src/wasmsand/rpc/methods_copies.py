@@ -8,17 +8,21 @@ that they had before. A started command is taken along only if the client has ca
 
 from __future__ import annotations
 
+import io
 from typing import Final
 
 from wasmsand.rpc.family import KeptSnapshot
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.params import Params, invalid
 from wasmsand.rpc.session import RpcSession, captured_identity
-from wasmsand.sdk.client_programs import snapshot_with, take_programs
+from wasmsand.rpc.transfers import Outgoing
+from wasmsand.sdk.client_programs import SeenByClient, snapshot_with, take_programs
 from wasmsand.sdk.sandbox import Sandbox
-from wasmsand.sdk.state import Running, Snapshot
+from wasmsand.sdk.saving import save_state
+from wasmsand.sdk.state import KeptByClient, Running, Snapshot
 
 _COPIES_MAX: Final = 64
+_PIECE: Final = 1 << 20
 
 
 def _running(params: Params) -> Running:
@@ -104,6 +108,27 @@ def _contents(session: RpcSession) -> Result:
     return {**_sessions(session, Params({})), "commands": commands}
 
 
+def _save(session: RpcSession, params: Params) -> Result:
+    snapshot = session.family.snapshot(params.text("snapshot")).snapshot
+    kept = None
+    if params.has("variables"):
+        kept = KeptByClient(params.variables("variables"), params.text("cwd"))
+    items = params.objects("sessions") if params.has("sessions") else []
+    seen = SeenByClient(
+        {
+            captured_identity(item.integer("was")): (item.text("kind"), item.text("identity"))
+            for item in items
+        },
+        kept,
+        params.optional(Params.number, "timeoutMs"),
+    )
+    written = io.BytesIO()
+    save_state(seen.applied(snapshot.state), written, snapshot.name)
+    written.seek(0)
+    pieces = iter(lambda: written.read(_PIECE), b"")
+    return {"stream": session.transfers.add(Outgoing(pieces))}
+
+
 def _sessions(session: RpcSession, _: Params) -> Result:
     numbers = session.numbers()
     return {
@@ -138,6 +163,13 @@ COPY_METHODS: Final = (
     Method("snapshot.delete", _delete, ("snapshot",)),
     Method("snapshot.restore", _restore, ("snapshot",), waits=True),
     Method("snapshot.open", _open, ("snapshot",), waits=True),
+    Method(
+        "snapshot.save",
+        _save,
+        ("snapshot",),
+        ("sessions", "variables", "cwd", "timeoutMs"),
+        waits=True,
+    ),
     Method("fork", _fork, (), ("count", "running", "commands"), waits=True),
     Method("sessions", _sessions),
     Method("commands.capture", _capture, ("command",), ("atFork",), waits=True),

@@ -11,17 +11,22 @@ import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Final
 
 from wasmsand.rpc.failures import failures
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.shared_process import SandboxAddress, SharedProcess, leave_later
 from wasmsand.sdk.errors import StateError
+from wasmsand.sdk.state import KeptByClient, SandboxState
 
 if TYPE_CHECKING:
     from wasmsand.rpc.backend import ProcessBackend, RpcProcess
     from wasmsand.sdk.backend import BackendProcess
     from wasmsand.sdk.options import SandboxOptions
+
+
+_COPY_SECONDS: Final = 30.0
+"""How long a capture or a copy may take; it usually takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +131,37 @@ class ProcessCopies:
         command, pid = self._adopted[captured.command]
         return RpcProcess(self._connection, command, pid)
 
+    def save_state(self, state: SandboxState, name: str | None, stream: IO[bytes]) -> None:
+        """See `Backend`."""
+        machine = state.machine
+        assert isinstance(machine, RemoteState)
+        kept = state.kept or KeptByClient(machine.variables, machine.cwd)
+        wanted: dict[str, object] = {
+            "snapshot": machine.snapshot,
+            "sessions": [
+                {"was": saved.captured.command, "kind": saved.kind, "identity": saved.identity}
+                for saved in state.sessions
+                if isinstance(saved.captured, RemoteCapture)
+            ],
+            "variables": dict(kept.variables),
+            "cwd": kept.cwd,
+            "timeoutMs": state.options.timeout_ms,
+        }
+        connection = machine.process.connection
+        with failures():
+            number = connection.call("snapshot.save", wanted).integer("stream")
+            try:
+                while (piece := connection.call("streams.read", {"stream": number})).has("data"):
+                    stream.write(piece.data("data"))
+            finally:
+                connection.notify("streams.close", stream=number)
+
     def size_of(self, copied: object) -> int:
         """See `Backend`. The size of a state contains those of its programs."""
         return copied.size if isinstance(copied, RemoteState) else 0
 
     def _call_copying(self, method: str, **params: object) -> Params:
-        return self._call_within(None, method, **params)
+        return self._call_within(_COPY_SECONDS, method, **params)
 
 
 def _number(process: BackendProcess) -> int:

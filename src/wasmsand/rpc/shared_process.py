@@ -26,7 +26,8 @@ class SharedProcess:
 
     def __init__(self, connection: RpcConnection) -> None:
         self.connection = connection
-        self._lock = threading.Lock()
+        # Reentrant: garbage collection may call `leave` while this thread holds it.
+        self._lock = threading.RLock()
         self._users = 0  # guarded by the lock
 
     def join(self) -> None:
@@ -49,7 +50,10 @@ class SharedProcess:
                 pass  # the process has ended, and everything in it
         else:
             # Garbage collection may run in a thread that writes to the pipe.
-            start_new_thread(_notify, (self.connection, method, params))
+            try:
+                start_new_thread(_notify, (self.connection, method, params))
+            except RuntimeError:
+                pass  # the interpreter ends, and the process with it
 
 
 def _notify(connection: RpcConnection, method: str, params: dict[str, object]) -> None:

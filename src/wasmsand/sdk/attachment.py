@@ -18,10 +18,21 @@ from wasmsand.sdk.options import HOME, SandboxOptions
 class Attachment:
     """A backend that may have been closed."""
 
-    __slots__ = ("_backend", "_owner", "_resume", "_resuming", "cwd", "on_use", "options")
+    __slots__ = (
+        "_backend",
+        "_killed",
+        "_owner",
+        "_resume",
+        "_resuming",
+        "cwd",
+        "on_use",
+        "options",
+    )
 
     def __init__(self, backend: Backend, options: SandboxOptions) -> None:
         self._backend: Backend | None = backend
+        self._killed = False
+        """Whether `close` was called."""
         self._owner = None if getattr(backend, "survives_fork", False) else os.getpid()
         self.options = options
         self.cwd = backend.cwd
@@ -62,6 +73,8 @@ class Attachment:
             if self._resume is not None:
                 backend = self._resume()
                 self._backend, self._resume, self.cwd = backend, None, backend.cwd
+                if self._killed:  # meanwhile
+                    self.close()
             if self._backend is None:
                 raise SandboxClosedError("the sandbox was killed; create a new Sandbox")
             return self._backend
@@ -93,9 +106,13 @@ class Attachment:
         self._backend = backend
         self.cwd = backend.cwd
         old.close()
+        if self._killed:  # meanwhile, perhaps before this backend was the sandbox's
+            self.close()
+            raise SandboxClosedError("the sandbox was killed; create a new Sandbox")
 
     def close(self) -> None:
         """End the sandbox; idempotent, from any thread. Does nothing in a forked process."""
+        self._killed = True
         backend, self._backend, self._resume = self._backend, None, None
         if backend is not None and not self._is_of_another_process():
             backend.close()

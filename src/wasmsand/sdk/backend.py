@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from wasmsand.machine.network.events import NetworkEvent
     from wasmsand.sdk.mounts import Mount
     from wasmsand.sdk.options import SandboxOptions
+    from wasmsand.sdk.state import SandboxState
 
 __all__ = [
     "CANCELLATION",
@@ -223,6 +224,10 @@ class Backend(Protocol):
     def adopt(self, captured: object, *, is_last: bool) -> BackendProcess:
         """Let a copy of a captured program run in this sandbox, which has the state of the same
         moment. `is_last`: nobody will ask for another copy. Raises `StateError`."""
+
+    def save_state(self, state: SandboxState, name: str | None, stream: IO[bytes]) -> None:
+        """Write a state that this kind of sandbox has taken, as `Sandbox.save` does. Also works
+        after `close`. Raises `StateError`."""
 
     def size_of(self, copied: object) -> int:
         """How many bytes a captured program or a state holds at most; what it shares with others

@@ -10,8 +10,9 @@ most one capture, and unused ones are dropped with the command.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from wasmsand.sdk.attachment import Attachment
@@ -19,11 +20,21 @@ from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.errors import StateError
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.sandbox import Sandbox
-from wasmsand.sdk.state import PROGRAM, Running, Snapshot, checked_name, take_state
+from wasmsand.sdk.state import (
+    PROGRAM,
+    KeptByClient,
+    Running,
+    SandboxState,
+    Snapshot,
+    checked_name,
+    take_state,
+)
 
 CAPTURES_MAX: Final = 64
 """Captured commands of one sandbox that no copy has used."""
 _MEMORY_SHARES: Final = 4
+_KINDS: Final = ("shell", "python")
+_IDENTITY_MAX: Final = 64
 
 
 class CapturedProgram:
@@ -154,6 +165,35 @@ def snapshot_with(
     checked = checked_name(name)
     parts = [*sandbox.sessions, *programs]
     return Snapshot(take_state(sandbox._attachment, parts, running), checked)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenByClient:
+    """How a client sees a state, which the server has to know to save it."""
+
+    sessions: Mapping[str, tuple[str, str]]
+    """Kind and identity of its sessions, by the identities of their programs on the server."""
+    kept: KeptByClient | None
+    timeout_ms: float | None
+
+    def applied(self, state: SandboxState) -> SandboxState:
+        """The state as the client sees it. Raises `ValueError`."""
+        for kind, identity in self.sessions.values():
+            if kind not in _KINDS or not 0 < len(identity) <= _IDENTITY_MAX:
+                raise ValueError(f"a session is of the kind shell or python, not {kind[:80]!r}")
+        sessions = [
+            replace(
+                saved,
+                kind=self.sessions[saved.identity][0],
+                identity=self.sessions[saved.identity][1],
+            )
+            if saved.kind == PROGRAM and saved.identity in self.sessions
+            else saved
+            for saved in state.sessions
+        ]
+        options = replace(state.options, timeout_ms=self.timeout_ms)
+        kept = self.kept or state.kept
+        return replace(state, sessions=tuple(sessions), kept=kept, options=options)
 
 
 def take_programs(sandbox: Sandbox) -> dict[str, BackendProcess]:

@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 _making = threading.Lock()
 
 
+def _renew_lock() -> None:
+    # In a forked process, no thread is left that could release it.
+    global _making
+    _making = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
 class _WithHostPorts(Protocol):
     _host_ports: HostPorts | None
 

@@ -68,6 +68,9 @@ class Keeper:
         self._process = os.getpid()
         self._saving = threading.RLock()
         """Held while a state is taken and written."""
+        self.capturing = threading.RLock()
+        """Held while sessions are still. Whoever copies the sandbox in another way takes it too, so
+        that it does not find a session busy."""
         self._saver: int | None = None
         """The thread that does so now; its own uses do not count."""
         self._wake = threading.Event()
@@ -105,7 +108,7 @@ class Keeper:
         """Write the state, and free everything until the next use. Raises `StateError` if anything
         runs, unless it `drops` that."""
         kept = self._kept
-        with self._saving, ExitStack() as held:
+        with self._saving, self.capturing, ExitStack() as held:
             if kept.attachment.paused:
                 return
             sessions = kept.live_sessions()
@@ -144,7 +147,7 @@ class Keeper:
                 sessions = self._kept.live_sessions()
                 silent = _is_silent(backend, {session.pid for session in sessions})
                 if uses != self._saved_uses or not self._is_saved(backend):
-                    with ExitStack() as mine:
+                    with self.capturing, ExitStack() as mine:
                         state = self._taken(backend, held or mine, held is None, is_last, is_strict)
                     self._write(state)
                     self._saved_uses, self._saved_state = uses, state.machine

@@ -1,6 +1,6 @@
 """`LocalBackend`: a sandbox whose machine runs in this process.
 
-Rules: only this module and its kin (`local_files`, `local_mounts`, `local_ports`) use the machine
+Rules: only this module and its kin (`local_*`) use the machine
 (`machine/command.py`, the values of a command, and `machine/network/policy.py`, the rules of a
 network, excepted); it turns all errors of the kernel into public exceptions.
 """
@@ -27,7 +27,6 @@ from wasmsand.machine import (
     MachineOptions,
     MachineState,
     ProcessEntry,
-    StreamedProcess,
     WasmProgramRejected,
     capture_at_rest,
     export_tar,
@@ -38,14 +37,11 @@ from wasmsand.machine import (
 from wasmsand.machine.mounts.table import MountProblem
 from wasmsand.machine.network.extra import InspectionImpossible
 from wasmsand.sdk.backend import (
-    STDIN,
     BackendProcess,
     BackendTerminal,
     Cancellation,
     CommandRequest,
     Completed,
-    Ended,
-    Output,
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
@@ -62,7 +58,9 @@ from wasmsand.sdk.errors import (
 )
 from wasmsand.sdk.local_disk import read_disk, write_disk
 from wasmsand.sdk.local_mounts import LocalMounts, mount_request
+from wasmsand.sdk.local_network import LocalNetwork
 from wasmsand.sdk.local_ports import LocalPorts
+from wasmsand.sdk.local_process import LocalProcess
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import (
     PackageRequest,
@@ -71,59 +69,15 @@ from wasmsand.sdk.package_requests import (
     packages_of_image,
     prepare_packages,
 )
-from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
 
 if TYPE_CHECKING:
-    from wasmsand.machine.network.events import NetworkEvent
-    from wasmsand.machine.network.policy import NetworkPolicy
+    from wasmsand.sdk.state import SandboxState
 
 _SITE_PACKAGES: Final = "/usr/lib/python3.14/site-packages"
 
 
-class LocalProcess:
-    """A program in the machine, as a `BackendProcess`."""
-
-    def __init__(self, process: StreamedProcess, program: str) -> None:
-        self._process = process
-        self._program = program
-
-    @property
-    def streamed(self) -> StreamedProcess:
-        """The program, as the machine knows it."""
-        return self._process
-
-    @property
-    def pid(self) -> int:
-        """See `BackendProcess`."""
-        return self._process.pid
-
-    def now(self) -> float:
-        """See `BackendProcess`."""
-        return self._process.now()
-
-    def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
-        """See `BackendProcess`."""
-        return self._process.read(timeout_seconds)
-
-    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
-        """See `BackendProcess`."""
-        with command_errors(self._program):
-            return self._process.write(data, fd, timeout_seconds)
-
-    def close_input(self, fd: int = STDIN) -> None:
-        """See `BackendProcess`."""
-        self._process.close_input(fd)
-
-    def wait(self, timeout_seconds: float | None = None) -> Ended | None:
-        """See `BackendProcess`."""
-        return self._process.wait(timeout_seconds)
-
-    def kill(self) -> None:
-        """See `BackendProcess`."""
-        self._process.kill()
-
-
-class LocalBackend(LocalMounts, LocalPorts):
+class LocalBackend(LocalMounts, LocalNetwork, LocalPorts):
     """A machine, as a `Backend`."""
 
     def __init__(
@@ -195,6 +149,13 @@ class LocalBackend(LocalMounts, LocalPorts):
     def restore_state(self, state: object, options: SandboxOptions) -> LocalBackend:
         """See `Backend`."""
         return self.open_state(state, options)
+
+    def save_state(self, state: SandboxState, name: str | None, stream: IO[bytes]) -> None:
+        """See `Backend`."""
+        # Imported here, because most programs save nothing.
+        from wasmsand.sdk.local_files import write_local
+
+        write_local(state, name, stream)
 
     def size_of(self, copied: object) -> int:
         """See `Backend`."""
@@ -404,40 +365,6 @@ class LocalBackend(LocalMounts, LocalPorts):
     def available_packages(self) -> list[PackageInfo]:
         """See `Backend`."""
         return packages_of_image()
-
-    # The network.
-
-    def allow_network(self, rules: tuple[str, ...]) -> None:
-        """See `Backend`."""
-        self._change_policy(lambda policy: policy.allowing(*rules))
-
-    def deny_network(self, rules: tuple[str, ...]) -> None:
-        """See `Backend`."""
-        self._change_policy(lambda policy: policy.denying(*rules))
-
-    def _change_policy(self, change: Callable[[NetworkPolicy], NetworkPolicy]) -> None:
-        from wasmsand.machine.network.policy import NetworkPolicy
-
-        bridge = self._machine.bridge
-        with self._policy_lock:
-            policy = change(bridge.policy or NetworkPolicy())
-            if policy.ceiling is not None:
-                policy.require_within(policy.ceiling)
-            try:
-                bridge.policy = policy
-            except InspectionImpossible as problem:
-                raise UnsupportedError(str(problem)) from None
-
-    def network_rules(self) -> NetworkRules:
-        """See `Backend`."""
-        policy = self._machine.bridge.policy
-        if policy is None:
-            return NetworkRules((), ())
-        return NetworkRules(tuple(map(str, policy.allow)), tuple(map(str, policy.deny)))
-
-    def network_log(self) -> list[NetworkEvent]:
-        """See `Backend`."""
-        return self._machine.bridge.log.events()
 
     # State at rest.
 

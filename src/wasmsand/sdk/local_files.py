@@ -53,6 +53,8 @@ def write_local(state: SandboxState, name: str | None, stream: IO[bytes]) -> Non
     machine = state.machine
     if not isinstance(machine, MachineState):
         raise UnsupportedError("only sandboxes of this process can be saved here")
+    if state.kept is not None:
+        machine = replace(machine, variables=dict(state.kept.variables), cwd=state.kept.cwd)
     sessions = [saved.captured for saved in state.sessions]
     captured = [session for session in sessions if isinstance(session, CapturedSession)]
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, overload
 
 from wasmsand.sdk import arguments
@@ -235,7 +236,7 @@ class Sandbox:
         processes or connections.
         """
         checked = checked_name(name)
-        snapshot = Snapshot(take_state(self._attachment, self.sessions, running), checked)
+        snapshot = Snapshot(self._taken(running), checked)
         self.snapshots.add(snapshot)
         return snapshot
 
@@ -255,11 +256,11 @@ class Sandbox:
         backend = current.restore_state(state.machine, state.options)
         try:
             processes = [backend.adopt(saved.captured, is_last=False) for saved in state.sessions]
+            self._attachment.replace(backend)
         except BaseException:
             backend.close()
             raise
         known = {session.identity: session for session in self._sessions}
-        self._attachment.replace(backend)
         self.env._use(backend.variables)
         self._sessions.clear()
         for session in known.values():
@@ -292,7 +293,7 @@ class Sandbox:
         For what cannot be copied, see `snapshot`. Whoever forks has to end the copies.
         """
         wanted = 1 if count is None else arguments.positive_integer("count", count)
-        state = take_state(self._attachment, self.sessions, running)
+        state = self._taken(running)
         twins: list[Sandbox] = []
         try:
             for number in range(wanted):
@@ -302,6 +303,10 @@ class Sandbox:
                 twin.kill()
             raise
         return twins[0] if count is None else twins
+
+    def _taken(self, running: Running) -> SandboxState:
+        with nullcontext() if self._keeper is None else self._keeper.capturing:
+            return take_state(self._attachment, self.sessions, running)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Sandbox:
@@ -325,7 +330,7 @@ class Sandbox:
         written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
         variables are. For what cannot be saved, see `snapshot`.
         """
-        save_state(take_state(self._attachment, self.sessions, running), target)
+        save_state(self._taken(running), target)
 
     @classmethod
     def load(
@@ -351,7 +356,7 @@ class Sandbox:
         `StateLimitError` if it does not fit.
         """
         state, _ = load_state(source, options, only_files=only_files)
-        return cls._of_state(state, is_last=True)
+        return cls._on_backend(state, state.backend, is_last=True)
 
     @classmethod
     def open(
@@ -397,7 +402,7 @@ class Sandbox:
             return cls.from_backend(open_backend(chosen, "none"), chosen)
         with stream:
             state, _ = load_state(stream, options, only_files=only_files, trusts_limits=True)
-        return cls._of_state(state, is_last=True)
+        return cls._on_backend(state, state.backend, is_last=True)
 
     @property
     def name(self) -> str | None:
@@ -413,7 +418,6 @@ class Sandbox:
         Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
         written.
         """
-        self._attachment.check_open()
         self._kept_by().save()
 
     def pause(self, *, running: Running = "refuse") -> None:
@@ -426,7 +430,6 @@ class Sandbox:
 
         What runs is refused (`StateError`) or, with `running="drop"`, ended.
         """
-        self._attachment.check_open()
         self._kept_by().pause(drops=checked_running(running) == "drop")
 
     def resume(self) -> None:
@@ -443,13 +446,21 @@ class Sandbox:
         return self._attachment.paused
 
     def _kept_by(self) -> Keeper:
+        if self._attachment.closed:
+            self._attachment.check_open()
         if self._keeper is None:
             raise StateError("the sandbox is in no store; open it with Sandbox.open(name)")
         return self._keeper
 
     @classmethod
     def _of_state(cls, state: SandboxState, *, is_last: bool = False) -> Sandbox:
-        backend = state.backend.open_state(state.machine, state.options)
+        return cls._on_backend(
+            state, state.backend.open_state(state.machine, state.options), is_last=is_last
+        )
+
+    @classmethod
+    def _on_backend(cls, state: SandboxState, backend: Backend, *, is_last: bool) -> Sandbox:
+        """The sandbox of a backend that has this state, without its sessions."""
         try:
             sandbox = cls.from_backend(backend, state.options)
             for saved in state.sessions:

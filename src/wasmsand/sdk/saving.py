@@ -23,16 +23,13 @@ from wasmsand.sdk.state import FileOrStream, SandboxState
 
 def save_state(state: SandboxState, target: FileOrStream, name: str | None = None) -> None:
     """Write a state. Raises `StateError`."""
-    # Imported here, because most programs save nothing.
-    from wasmsand.sdk.local_files import write_local
-
     if not isinstance(target, str | os.PathLike):
-        write_local(state, name, _stream(target, "write"))
+        state.backend.save_state(state, name, _stream(target, "write"))
         return
     path = Path(target)
     try:
         with replacing(path) as stream:
-            write_local(state, name, stream)
+            state.backend.save_state(state, name, stream)
     except OSError as error:
         raise StateError(f"cannot save to {path}: {error.strerror or error}") from error
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, ClassVar, Final, Literal, Protocol
@@ -66,6 +66,14 @@ class SavedSession:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptByClient:
+    """What a client of a server keeps on its side."""
+
+    variables: Mapping[str, str]
+    cwd: str
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxState:
     """A sandbox at one moment."""
 
@@ -75,6 +83,8 @@ class SandboxState:
     machine: object = field(repr=False)
     """What the backend needs for that."""
     sessions: tuple[SavedSession, ...] = ()
+    kept: KeptByClient | None = None
+    """If given, it counts instead of what the machine has."""
 
     @property
     def size_bytes(self) -> int:

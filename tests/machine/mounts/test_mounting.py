@@ -6,13 +6,18 @@ import io
 import os
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from wasmsand import FileError, Mount, MountError, NoSpaceError, PermissionDeniedError, Sandbox
+from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.vfs.outside import Move, Place
 from wasmsand.machine.mounts import beneath
+from wasmsand.machine.mounts.host_changes import WritableDirectory
+from wasmsand.machine.mounts.quota import WriteQuota
 from wasmsand.sdk.local import LocalBackend
 from wasmsand.sdk.mounts import MountMode
 from wasmsand.sdk.options import SandboxOptions
@@ -118,15 +123,17 @@ def test_trees_stop_at_mounts(sandbox: Sandbox, inside: Path) -> None:
 
 
 def test_a_disk_image_does_not_contain_mounts(inside: Path) -> None:
-    options = SandboxOptions(mounts={"/work/d": Mount(inside, mode="overlay")})
+    options = SandboxOptions(mounts={"/work/d": Mount(inside, mode="read-write")})
     backend, other = LocalBackend(options), LocalBackend(SandboxOptions())
     try:
         backend.write_file("/work/d/new", b"x")
+        backend.write_file("/work/own", b"x")
         stream = io.BytesIO()
         backend.save_disk(stream)
         stream.seek(0)
         other.load_disk(stream)
         assert other.list_directory("/work/d") == []
+        assert other.read_file("/work/own") == b"x"
     finally:
         backend.close()
         other.close()
@@ -276,6 +283,32 @@ def test_names_that_are_no_names_are_refused(inside: Path, name: bytes) -> None:
         os.close(root)
 
 
+@pytest.mark.parametrize("name", [b"..", b".", b"", b"../x", b"a\0b", b"/tmp/x"])
+def test_no_change_is_made_with_such_a_name(inside: Path, name: bytes) -> None:
+    """Even if the kernel let one through."""
+    directory = WritableDirectory(str(inside), 1000, 1000, WriteQuota(1000, 10))
+    root = directory.root
+    file = next(
+        Place(root, b"file", facts, 0.0)
+        for each, facts in directory.list(root, None, ()).entries.items()
+        if each == b"file" and facts is not None
+    )
+    move = Move(file, root, b"file", root, name, None)
+    acts: tuple[Callable[[], object], ...] = (
+        partial(directory.create, root, name, 0o644),
+        partial(directory.mkdir, root, name, 0o755),
+        partial(directory.symlink, root, name, b"target"),
+        partial(directory.link, file, root, name),
+        partial(directory.rename, move),
+    )
+    for act in acts:
+        with pytest.raises(KernelError, match="EINVAL"):
+            act()
+    assert sorted(os.listdir(inside)) == ["file", "sub"]
+    assert directory.quota.used_inodes == 0
+    directory.close()
+
+
 def test_another_file_system_is_not_entered_by_steps() -> None:
     root = os.open("/", beneath.HANDLE)
     try:
@@ -321,3 +354,23 @@ def test_programs_and_scripts_run_from_a_mount(inside: Path, mode: MountMode) ->
         assert said(sandbox, "cd sub; ../script") == "from a script in /data/sub\n"
         assert said(sandbox, "python3 -c 'import module; print(module.VALUE)'") == "42\n"
         assert said(sandbox, "chmod -x file; ./file").count("Permission denied") >= 1
+
+
+def test_a_large_directory_is_brought_in_piece_by_piece(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Others, and operations of the host, use the directory meanwhile."""
+    big = tmp_path / "big"
+    big.mkdir()
+    for number in range(5000):
+        (big / f"f{number}").touch()
+    sandbox.mount("/mnt/big", big, mode="overlay")
+    command = "for i in 1 2 3; do ls /mnt/big | wc -l & done; touch /mnt/big/new; wait"
+    with sandbox.commands.start(command) as listing:
+        assert len(sandbox.files.list("/mnt/big")) in (5000, 5001)
+        counts = listing.wait().stdout.split()
+    assert len(counts) == 3
+    assert set(counts) <= {"5000", "5001"}
+    (big / "later").touch()
+    os.unlink(big / "f7")
+    assert (
+        said(sandbox, "ls /mnt/big | wc -l; rm /mnt/big/f8; ls /mnt/big | wc -l") == "5001\n5000\n"
+    )

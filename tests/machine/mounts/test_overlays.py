@@ -15,6 +15,7 @@ from wasmsand import (
     NoSpaceError,
     PermissionDeniedError,
     Sandbox,
+    StateError,
 )
 from wasmsand.sdk.local import LocalBackend
 from wasmsand.sdk.options import SandboxOptions
@@ -244,3 +245,35 @@ def test_a_state_has_the_changes_and_twins_do_not_see_each_other(inside: Path) -
     finally:
         for each in (first, twin, third):
             each.close()
+
+
+def test_forks_and_snapshots_have_the_changes(sandbox: Sandbox, inside: Path) -> None:
+    run(sandbox, "echo more >> README; mv src source")
+    snapshot = sandbox.snapshot()
+    twin = sandbox.fork()
+    try:
+        assert run(twin, "cat README source/old.py") == "read memore\nold\n"
+        run(twin, "rm -r source")
+        assert twin.diff().removed == ("src/", "src/main.py", "src/old.py")
+    finally:
+        twin.kill()
+    run(sandbox, "rm -r /mnt/repo/*")
+    sandbox.restore(snapshot)
+    assert run(sandbox, "cat README source/old.py") == "read memore\nold\n"
+    assert sandbox.diff().changed == ("README",)
+    assert sorted(os.listdir(inside)) == ["README", "data", "src"]
+
+
+@pytest.mark.xfail(strict=True, reason="L128", raises=StateError)
+def test_a_session_with_open_files_of_a_mount_is_forked(sandbox: Sandbox) -> None:
+    with sandbox.python() as session:
+        session.run("f = open('/mnt/repo/src/main.py'); first = f.readline()")
+        session.run("g = open('/mnt/repo/new', 'w+'); _ = g.write('new'); g.flush()")
+        twin = sandbox.fork()
+        try:
+            copy = twin.sessions[0]
+            assert copy.run("first + f.readline()").value == "one\ntwo\n"  # type: ignore[union-attr]
+            assert copy.run("g.seek(0), g.read()").repr == "(0, 'new')"  # type: ignore[union-attr]
+        finally:
+            twin.kill()
+        assert session.run("f.readline()").value == "two\n"

@@ -7,9 +7,12 @@ Sandboxes are copied on threads; what the server knows of them changes on the ev
 
 from __future__ import annotations
 
+import io
+from contextlib import ExitStack
 from typing import Any
 
 import msgspec
+from msgspec import UnsetType
 
 from wasmsand.http import copy_messages as m
 from wasmsand.http.failures import NO_SNAPSHOT, ApiFailure
@@ -17,8 +20,16 @@ from wasmsand.http.handlers.describing import describe
 from wasmsand.http.messages import CreateSandbox, Done
 from wasmsand.http.registry import Entry
 from wasmsand.http.routing import Call
-from wasmsand.http.served import ServedSandbox, ServedSnapshot
+from wasmsand.http.served import ServedSandbox, ServedSnapshot, check_variables
+from wasmsand.http.streaming import Emit, Streaming
+from wasmsand.sdk import arguments
+from wasmsand.sdk.client_programs import SeenByClient
+from wasmsand.sdk.saving import save_state
+from wasmsand.sdk.state import KeptByClient
 
+SAVED = "application/octet-stream"
+_SAVE_SECONDS = 120.0
+_PIECE = 256 * 1024
 _COPY_SECONDS = 15.0
 """Longest time for a copy: a program may need a moment until it can be captured."""
 
@@ -56,6 +67,60 @@ async def delete(call: Call[None, None]) -> Done:
     kept = snapshots.pop(_of_sandbox(call.entry, call.part("snapshot")).id)
     call.service.quotas.release_bytes(call.owner, kept.size_bytes)
     return Done()
+
+
+async def save(call: Call[None, m.SaveSnapshot]) -> Streaming:
+    """`POST /v1/sandboxes/{sandbox}/snapshots/{snapshot}/save`"""
+    snapshot = _of_sandbox(call.entry, call.part("snapshot")).snapshot
+    wanted, options, most = call.body, call.entry.sandbox.options, call.service.settings
+    kept = None
+    if wanted.variables is not None:
+        arguments.variables("variables", wanted.variables)
+        check_variables(wanted.variables)
+        cwd = options.cwd if wanted.cwd is None else wanted.cwd
+        kept = KeptByClient(wanted.variables, cwd)
+    timeout = wanted.timeout_ms
+    seen = SeenByClient(
+        {each.was: (each.kind, each.identity) for each in wanted.sessions},
+        kept,
+        options.timeout_ms if isinstance(timeout, UnsetType) else timeout,
+    )
+    written = BoundedBuffer(most.max_upload_bytes)
+
+    def work() -> None:
+        save_state(seen.applied(snapshot.state), written, snapshot.name)
+
+    with call.running_command():
+        await call.in_command_thread(work, _SAVE_SECONDS)
+    content = written.getvalue()
+
+    async def send(emit: Emit) -> None:
+        for begin in range(0, len(content), _PIECE):
+            await emit(content[begin : begin + _PIECE])
+
+    with ExitStack() as held:
+        held.enter_context(call.service.buffer(call.owner))(len(content))
+        held.enter_context(call.service.registry.use(call.entry))
+        return Streaming(send, SAVED, held=held.pop_all())
+
+
+class BoundedBuffer(io.BytesIO):
+    """A saved sandbox in memory, up to a size."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def write(self, data: Any, /) -> int:
+        """Raises `too_large`."""
+        if self.tell() + len(data) > self._most:
+            raise ApiFailure(
+                413,
+                "too_large",
+                f"the saved sandbox has more than {self._most} bytes; remove files, or start the "
+                "server with a larger --max-upload-bytes",
+            )
+        return super().write(data)
 
 
 async def restore(call: Call[None, m.RestoreSandbox]) -> m.CopiedSandbox:

@@ -1,13 +1,17 @@
 """What a lazy tree stores: inodes over a view of an outside tree.
 
-Owns `LazyTable` and `OutsideContent`. Rules: the lowest layer of the table is the view; it changes
-when the outside tree does. An inode in a layer above is the sandbox's own version.
+Owns `LazyTable`, `OutsideContent` and `Loading`. Rules: the lowest layer of the table is the view;
+it changes when the outside tree does. An inode in a layer above is the sandbox's own version.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.layers import InodeTable, Layer
+from wasmsand.kernel.vfs.outside import Facts
 
 
 class OutsideContent(FileContent):
@@ -39,3 +43,13 @@ class LazyTable(InodeTable):
     def is_changed(self, ino: int) -> bool:
         """Whether the sandbox has a version of its own of this inode."""
         return ino in self.top or any(ino in layer for layer in self._layers[:-1])
+
+
+class Loading(NamedTuple):
+    """A directory whose names are being brought into the tree."""
+
+    facts: Facts
+    at: float
+    """When they were true."""
+    names: Iterator[tuple[bytes, Facts | None]]
+    """Those that are left; None for a name that is gone."""

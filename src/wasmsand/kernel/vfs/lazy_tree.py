@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Container
+from itertools import chain
 from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -30,7 +31,7 @@ from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Attributes
 from wasmsand.kernel.vfs.inode import DirectoryInode, FileInode, Inode, SpecialInode, SymlinkInode
 from wasmsand.kernel.vfs.layers import ROOT_INO, SHARED_INO, FrozenTree, Layer
-from wasmsand.kernel.vfs.lazy_table import LazyTable, OutsideContent
+from wasmsand.kernel.vfs.lazy_table import LazyTable, Loading, OutsideContent
 from wasmsand.kernel.vfs.model import DirEntry, Stat
 from wasmsand.kernel.vfs.outside import Facts, Key, Listing, OutsideTree, Place
 from wasmsand.kernel.vfs.tree import TreeFs
@@ -65,6 +66,8 @@ class LazyTree(TreeFs):
         """How many names in loaded directories refer to an inode."""
         self._loaded: OrderedDict[int, None] = OrderedDict()
         """Loaded directories, the one used least recently first."""
+        self._loading: dict[int, Loading] = {}
+        """Directories whose names are being brought into the tree."""
         self._windows: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._window_bytes = 0
         self._put(ROOT_INO, root.facts)
@@ -138,6 +141,7 @@ class LazyTree(TreeFs):
         if place is not None:
             self._numbers.pop(place.facts.key, None)
         self._loaded.pop(ino, None)
+        self._loading.pop(ino, None)
         self._scans.pop(ino, None)
         self._drop_windows(ino)
         self._lower.pop(ino, None)
@@ -156,7 +160,9 @@ class LazyTree(TreeFs):
             return self._directory(ino)
         changed = self._table.is_changed(ino)
         try:
-            if not place.is_loaded:
+            if ino in self._loading:
+                self._go_on_loading(ino, place)
+            elif not place.is_loaded:
                 self._directory(ino)
                 self._load(ino, place, self._outside.list(place, None, ()))
             elif not changed and not place.pinned:
@@ -206,17 +212,30 @@ class LazyTree(TreeFs):
             raise KernelError(Errno.ENOMEM, f"a directory with more than {MOUNT_NAMES_MAX} names")
         self._make_room(len(listing.entries), ino)
         self._update(ino, place, listing.facts)
-        directory = self._own_lower(ino)
-        for name in [name for name in directory.entries if name not in listing.entries]:
-            self._see_entry(ino, directory, name, None, place.checked)
-        for name, facts in listing.entries.items():
-            self._see_entry(ino, directory, name, facts, place.checked)
+        gone = [name for name in self._own_lower(ino).entries if name not in listing.entries]
+        self._loading[ino] = Loading(
+            listing.facts,
+            place.checked,
+            chain(((name, None) for name in gone), listing.entries.items()),
+        )
+        self._go_on_loading(ino, place)
+
+    def _go_on_loading(self, ino: int, place: Place) -> None:
+        """Bring the names of a directory into the tree, some in each hold of the lock."""
+        loading = self._loading[ino]
+        for number, (name, facts) in enumerate(loading.names, 1):
+            self._see_entry(ino, self._own_lower(ino), name, facts, loading.at)
+            if not number % MOUNT_LOOKS_MAX:
+                self._outside.give_way()
+                if self._loading.get(ino) is not loading:
+                    return  # finished or forgotten by another call meanwhile
+        del self._loading[ino]
         if not place.is_loaded and self._table.is_changed(ino):
             # It was moved or its mode was changed before its names were known.
             own = self._own_directory(ino)
-            for name, (child, _) in directory.entries.items():
+            for name, (child, _) in self._own_lower(ino).entries.items():
                 own.add(name, child)
-        place.listed, place.listed_at = listing.facts, place.checked
+        place.listed, place.listed_at = loading.facts, loading.at
 
     def _see_entry(
         self, ino: int, directory: DirectoryInode, name: bytes, facts: Facts | None, at: float
@@ -292,7 +311,7 @@ class LazyTree(TreeFs):
         directory, place = self._lower.get(ino), self._places[ino]
         if self._table.is_changed(ino) or not isinstance(directory, DirectoryInode):
             return
-        if place.pinned:
+        if place.pinned or ino in self._loading:
             return
         for child, _ in directory.entries.values():
             below = self._places.get(child)

@@ -143,7 +143,7 @@ class Move(NamedTuple):
 
 class OutsideTree(Protocol):
     """What the kernel may ask of an outside tree. Every method may raise `OutsideWait`, except
-    `since`, `seen_at`, `retain` and `release`."""
+    `since`, `seen_at`, `give_way`, `retain` and `release`."""
 
     root: Place
 
@@ -152,6 +152,10 @@ class OutsideTree(Protocol):
 
     def seen_at(self) -> float:
         """When the latest result of another method was true, as in `Place.checked`."""
+
+    def give_way(self) -> None:
+        """Let others have the sandbox's lock: a guest's call raises `Yield`, and is made again; an
+        operation of the host goes on."""
 
     # Reading.
 

@@ -169,6 +169,12 @@ class HostWork:
         orders.found_existing.add(key)
         raise Yield
 
+    def give_way(self) -> None:
+        """See `OutsideTree`."""
+        if not self._lock.held_by_host:
+            raise Yield
+        self._without_lock(_nothing, ())
+
     def later(self, act: Callable[[], object]) -> None:
         """Have something done of which nobody needs the result."""
         self._workers.submit(lambda: _ignore(act))
@@ -197,6 +203,10 @@ class HostWork:
         self._workers.submit(work)
 
 
+def _nothing() -> None:
+    pass
+
+
 def _ignore(act: Callable[[], object]) -> None:
     try:
         act()
@@ -212,6 +222,7 @@ class AskedTree:
         self._work = work
         self.root = directory.root
         self.since = work.since
+        self.give_way = work.give_way
 
     def seen_at(self) -> float:
         """See `OutsideTree`."""

@@ -17,7 +17,13 @@ from typing import Final
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs.filesystem import Data
 from wasmsand.kernel.vfs.outside import Facts, Key, Move, Place
-from wasmsand.machine.mounts.beneath import HANDLE, O_PATH, OPEN_DIRECTORY, exchange_names
+from wasmsand.machine.mounts.beneath import (
+    HANDLE,
+    O_PATH,
+    OPEN_DIRECTORY,
+    exchange_names,
+    valid_name,
+)
 from wasmsand.machine.mounts.host_directory import HostDirectory, errors
 from wasmsand.machine.mounts.quota import WriteQuota
 
@@ -38,6 +44,7 @@ class WritableDirectory(HostDirectory):
 
     def _add(self, parent: Place, name: bytes, make: Callable[[int], None]) -> Facts:
         """Count a name, create it by `make`, and return its facts."""
+        _require_name(name)
         self.quota.take_name()
         try:
             with errors(), self._opened(parent, HANDLE) as directory:
@@ -132,6 +139,7 @@ class WritableDirectory(HostDirectory):
     def rename(self, move: Move) -> Facts:
         """See `OutsideTree`."""
         old, name, replaced = move.name, move.new_name, move.replaced
+        _require_name(name)
         with (
             errors(),
             self._opened(move.parent, HANDLE) as source,
@@ -256,3 +264,9 @@ class WritableDirectory(HostDirectory):
                 raise
             self.quota.shrink(key, found.st_size - size)
             return self._facts_of(os.fstat(fd))
+
+
+def _require_name(name: bytes) -> None:
+    """The kernel has checked names; a host call must never get anything else."""
+    if not valid_name(name):
+        raise KernelError(Errno.EINVAL)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
     from wasmsand.machine.network.asking import Ask
     from wasmsand.machine.network.connecting import Outgoing
+    from wasmsand.machine.network.inspecting.authority import Authority
     from wasmsand.machine.network.inspection import Inspection
     from wasmsand.machine.network.policy import NetworkPolicy
 
@@ -34,8 +35,15 @@ _GUEST_IPV6: Final = b"\xfd" + bytes(14) + b"\x02"
 class Bridge:
     """What one sandbox may reach, and what it did there. It costs little until it is used."""
 
-    def __init__(self, lock: SandboxLock, kernel: Kernel, policy: NetworkPolicy | None) -> None:
-        """`policy` None means: nothing is reached. `InspectionImpossible` as for `policy`."""
+    def __init__(
+        self,
+        lock: SandboxLock,
+        kernel: Kernel,
+        policy: NetworkPolicy | None,
+        authority: Authority | None = None,
+    ) -> None:
+        """`policy` None means: nothing is reached. `authority` is that of the sandbox that this one
+        is a copy of: programs that were copied trust it. `InspectionImpossible` as for `policy`."""
         self.lock = lock
         self.kernel = kernel
         self.names = names.NameTable()
@@ -46,6 +54,7 @@ class Bridge:
         self._policy: NetworkPolicy | None = None
         self._outgoing: Outgoing | None = None
         self._inspection: Inspection | None = None
+        self._authority = authority
         kernel.network.outside = self
         self.policy = policy
 
@@ -71,8 +80,13 @@ class Bridge:
             # Imported here, because few sandboxes have such hosts.
             from wasmsand.machine.network.inspection import Inspection
 
-            inspection = self._inspection = Inspection(self)
+            inspection = self._inspection = Inspection(self, self._authority)
         return inspection
+
+    @property
+    def authority(self) -> Authority | None:
+        """The certificate authority that programs in the sandbox trust, if there is one."""
+        return self._authority if self._inspection is None else self._inspection.authority
 
     @property
     def is_closed_to_all(self) -> bool:

@@ -36,10 +36,10 @@ _NO_NETWORK = Verdict(False, reason="the sandbox has no network")
 class Inspection:
     """Makes the inspectors of one sandbox's connections."""
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: Bridge, authority: Authority | None = None) -> None:
         """`NetworkExtraMissing` if a package that it needs is not installed."""
         self._bridge = bridge
-        self._authority = Authority()
+        self.authority = authority or Authority()
         self._ca_file: str | None = None
         self._requests = 0
         self._is_trusted = False
@@ -54,7 +54,7 @@ class Inspection:
         if self._is_trusted:
             return
         try:
-            trust(self._bridge.kernel, self._bridge.lock, self._authority.certificate)
+            trust(self._bridge.kernel, self._bridge.lock, self.authority.certificate)
         except KernelError as error:
             raise InspectionImpossible(
                 f"the sandbox's certificate authority cannot be stored in its files: {error}"
@@ -84,7 +84,7 @@ class Inspection:
                 host=host,
                 port=port,
                 decide=decide,
-                authority=self._authority,
+                authority=self.authority,
                 server_context=verifying_context(self._ca_file),
                 headers={} if policy is None else policy.headers_for(host, port),
                 placeholders={} if policy is None else policy.placeholders_for(host, port),

@@ -8,7 +8,6 @@ threads are daemons, because a look-up cannot be cancelled.
 from __future__ import annotations
 
 import os
-import socket
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -69,6 +68,8 @@ def workers() -> Workers:
 
 def look_up(name: str) -> tuple[str, ...]:
     """The addresses of a name, as the host resolves it; empty if it has none. Blocks."""
+    import socket  # not needed by those who only want threads
+
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -173,11 +173,9 @@ class NetworkPolicy:
         self, verdict: Verdict, decide: Callable[[NetworkPolicy], Verdict]
     ) -> Verdict:
         """A verdict, and that of the ceiling if it is allowed."""
-        if self.ceiling is None or not (verdict.allowed or verdict.may_ask):
+        if self.ceiling is None or not verdict.allowed:
             return verdict
         upper = decide(self.ceiling)
-        if not verdict.allowed and upper.allowed:
-            return verdict
         if not upper.allowed:
             return Verdict(False, reason=f"{upper.reason} (the ceiling of this sandbox)")
         return Verdict(True, verdict.inspected or upper.inspected)

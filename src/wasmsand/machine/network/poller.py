@@ -13,6 +13,7 @@ import selectors
 import socket
 import threading
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from typing import Final
@@ -54,6 +55,7 @@ class Poller:
         self._bell_in, self._bell_out = socket.socketpair()
         for end in (self._bell_in, self._bell_out):
             end.setblocking(False)
+            weakref.finalize(self, end.close)  # before the interpreter complains
         self._selector.register(self._bell_out, selectors.EVENT_READ)
         self._deadlines: Deadlines[Connected] = Deadlines()
 

@@ -6,7 +6,7 @@ them are in normal form; nothing else of a guest is shown as it is.
 
 from __future__ import annotations
 
-from wasmsand.machine.network.addresses import AddressKind, parse_address
+from wasmsand.machine.network.addresses import AddressKind
 from wasmsand.machine.network.rules import Verdict
 
 
@@ -24,7 +24,6 @@ def not_allowed(host: str, port: int | None, kind: AddressKind = AddressKind.PUB
         False,
         reason=f"{as_rule(host, port)}{special} is not allowed;"
         f" to allow it, add {as_rule(host, port)!r} to network.allow",
-        may_ask=parse_address(host) is None,
     )
 
 

@@ -68,9 +68,6 @@ class Verdict(NamedTuple):
     """Whether requests on this connection have to be decided one by one."""
     reason: str = ""
     """Why it is refused, and what would allow it; "" if it is allowed."""
-    may_ask: bool = False
-    """Whether the host is refused only because no rule is about it, so that the user may be asked
-    (`NetworkPolicy.allowing` then allows it)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import textwrap
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -274,19 +275,27 @@ def test_large_bodies_pass_through_the_bridge(private_authority: PrivateAuthorit
         assert python(machine, textwrap.dedent(program)) == f"{size}\nb'POST / {size}\\n'\n"
 
 
-def test_every_bundle_has_the_authority_once(private_authority: PrivateAuthority) -> None:
+def test_every_bundle_has_one_authority_which_copies_share(
+    private_authority: PrivateAuthority,
+) -> None:
+    """Copied programs have read the bundle already. A saved sandbox comes without the keys."""
     with inspected(private_authority, "GET api.test") as machine:
-        certificate = machine.bridge.inspection._authority.certificate
-        contents = [machine.files.read(path) for path in BUNDLES]
         state = machine.state()
-    assert [content.count(certificate) for content in contents] == [1, 1, 1]
+        certificate = _authority_in_all_bundles(machine)
     copy = Machine.from_state(state)
-    other = copy.bridge.inspection._authority.certificate
-    contents = [copy.files.read(path) for path in BUNDLES]
+    assert _authority_in_all_bundles(copy) == certificate
     copy.close()
-    assert other != certificate
-    assert [content.count(certificate) for content in contents] == [0, 0, 0]
-    assert [content.count(other) for content in contents] == [1, 1, 1]
+    loaded = Machine.from_state(replace(state, authority=None))
+    assert _authority_in_all_bundles(loaded) != certificate
+    assert certificate not in loaded.files.read(SYSTEM_BUNDLE)
+    loaded.close()
+
+
+def _authority_in_all_bundles(machine: Machine) -> bytes:
+    certificate = machine.bridge.inspection.authority.certificate
+    contents = [machine.files.read(path) for path in BUNDLES]
+    assert [content.count(certificate) for content in contents] == [1, 1, 1]
+    return certificate
 
 
 def test_without_inspected_hosts_nothing_is_changed() -> None:

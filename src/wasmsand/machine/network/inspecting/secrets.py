@@ -26,9 +26,7 @@ _VALUE: Final = re.compile(
 _SECRET_MAX: Final = 64 * 1024
 _MASKED_FROM: Final = 8
 """Shorter values occur in responses by chance."""
-_PUBLIC: Final = re.compile(
-    rb"(?i)(?:accept|accept-.*|content-.*|cache-control|if-.*|user-agent)\Z"
-)
+_PUBLIC: Final = re.compile(rb"(?i)(?:accept(?:-.*)?|content-.*|cache-control|if-.*|user-agent)\Z")
 """Headers that a user may set beside the secrets. Their values are in many responses."""
 _NOT_FOR_SECRETS: Final = frozenset(
     (

@@ -1,0 +1,53 @@
+"""A program of a machine in this process, as a `BackendProcess`.
+
+Owns `LocalProcess`. Rules: as in `local`.
+"""
+
+from __future__ import annotations
+
+from wasmsand.machine import StreamedProcess
+from wasmsand.sdk.backend import STDIN, Ended, Output
+from wasmsand.sdk.errors import command_errors
+
+
+class LocalProcess:
+    """A program in the machine, as a `BackendProcess`."""
+
+    def __init__(self, process: StreamedProcess, program: str) -> None:
+        self._process = process
+        self._program = program
+
+    @property
+    def streamed(self) -> StreamedProcess:
+        """The program, as the machine knows it."""
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        """See `BackendProcess`."""
+        return self._process.pid
+
+    def now(self) -> float:
+        """See `BackendProcess`."""
+        return self._process.now()
+
+    def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
+        """See `BackendProcess`."""
+        return self._process.read(timeout_seconds)
+
+    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
+        """See `BackendProcess`."""
+        with command_errors(self._program):
+            return self._process.write(data, fd, timeout_seconds)
+
+    def close_input(self, fd: int = STDIN) -> None:
+        """See `BackendProcess`."""
+        self._process.close_input(fd)
+
+    def wait(self, timeout_seconds: float | None = None) -> Ended | None:
+        """See `BackendProcess`."""
+        return self._process.wait(timeout_seconds)
+
+    def kill(self) -> None:
+        """See `BackendProcess`."""
+        self._process.kill()

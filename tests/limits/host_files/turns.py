@@ -35,6 +35,7 @@ class Turns:
         self.count = 0
         self.longest = 0.0
         self._since = 0.0
+        self.held_by_host = False
 
     def acquire(self) -> bool:
         self._lock.acquire()
@@ -49,6 +50,9 @@ class Turns:
         if between is not None:
             between()
             self.between = between
+
+    def release_mine(self) -> None:
+        self.release()
 
     def __enter__(self) -> None:
         self.acquire()

@@ -6,7 +6,7 @@ import pytest
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import GROWTH_BYTES_MIN
+from wasmsand.kernel.limits import GROWTH_BYTES_MIN, GROWTH_PARTS
 from wasmsand.kernel.process.memory import MemoryAccount
 
 MIB = 1 << 20
@@ -36,14 +36,18 @@ def test_the_parent_of_a_program_does_not_keep_it_from_growing(ledger: Ledger) -
 
 
 @pytest.mark.parametrize("count", [3, 10, 60])
-def test_used_and_shared_memory_is_at_most_four_times_the_limit(ledger: Ledger, count: int) -> None:
+def test_used_and_shared_memory_is_at_most_four_times_the_limit_and_the_smallest_shares(
+    ledger: Ledger, count: int
+) -> None:
+    smallest = max(GROWTH_BYTES_MIN, LIMIT // GROWTH_PARTS)
     accounts = computing(ledger, count)
     for _ in range(20):
         for account in accounts:
             account.take_share()
             assert account.share <= LIMIT
-            assert ledger.used + ledger.shared <= 4 * LIMIT
-    assert all(account.share > 0 for account in accounts)
+            assert ledger.used + ledger.shared <= 4 * LIMIT + count * smallest
+    # Nobody is left without memory because others hold more than they need.
+    assert all(account.share >= min(smallest, ledger.room) for account in accounts)
 
 
 def test_shares_of_a_crowd_become_even(ledger: Ledger) -> None:

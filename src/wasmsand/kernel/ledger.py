@@ -14,8 +14,8 @@ message.
 Guests' memory cannot be charged in advance: a guest grows it by itself, and one instruction can
 fill everything it got. So a computing guest has a share of the free memory, by which the engine
 lets it grow until the host measures it again (`share`). Up to three computing guests each get all
-the free memory; with more, each gets less. Used and shared memory together are at most four times
-the limit, for the duration of a tick or of that one instruction. Then the growth is charged, and if
+the free memory; with more, each gets less, but never less than a smallest share. Used and shared
+memory together are at most four times the limit and the smallest shares, for the duration of a tick or of that one instruction. Then the growth is charged, and if
 the limit is exceeded, the largest process is ended.
 
 The memory of an ended process stays charged until its thread frees it, which happens soon.
@@ -176,8 +176,6 @@ class Ledger:
         share = left >> 1
         if share < self._share_min:
             share = self._share_min
-        if share > left:
-            share = left
         room = limit - used + (self.dying if self.dying < limit else limit)
         if share > room:
             share = room

@@ -121,9 +121,9 @@ DYING_LIMITS = 2
 """Memory in use, including memory about to be freed, is at most this many times
 memory_limit_bytes."""
 SHARED_LIMITS = 4
-"""The same, including the shares of computing guests. With a smaller number, programs that start
-together would find no room to grow although there is enough: each holds its share until it ticks
-or waits."""
+"""The same, including the shares of computing guests beyond the smallest ones. With a smaller
+number, programs that start together would find no room to grow although there is enough: each holds
+its share until it ticks or waits."""
 GROWTH_BYTES_MIN = 2 * MIB
 GROWTH_PARTS = 64
 """The smallest share of a computing guest is GROWTH_BYTES_MIN, or memory_limit_bytes / GROWTH_PARTS

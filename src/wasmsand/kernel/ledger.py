@@ -15,7 +15,8 @@ Guests' memory cannot be charged in advance: a guest grows it by itself, and one
 fill everything it got. So a computing guest has a share of the free memory, by which the engine
 lets it grow until the host measures it again (`share`). Up to three computing guests each get all
 the free memory; with more, each gets less, but never less than a smallest share. Used and shared
-memory together are at most four times the limit and the smallest shares, for the duration of a tick or of that one instruction. Then the growth is charged, and if
+memory together are at most four times the limit and the smallest shares, for the duration of a tick
+or of that one instruction. Then the growth is charged, and if
 the limit is exceeded, the largest process is ended.
 
 The memory of an ended process stays charged until its thread frees it, which happens soon.

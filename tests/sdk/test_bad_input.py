@@ -20,6 +20,7 @@ from wasmsand import (
     PythonSession,
     Sandbox,
     Shell,
+    StateError,
 )
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
@@ -277,6 +278,38 @@ CALLS: dict[str, list[Bad]] = {
         (lambda s: s.python().finish(timeout_ms="1"), TypeError, "timeout_ms must be a number"),
         (lambda s: s.python().finish(timeout_ms=0), ValueError, "timeout_ms must be a positive"),
     ],
+    "allow_network": [
+        (lambda s: s.allow_network("a.test"), TypeError, "rules must be a list of rules such as"),
+        (lambda s: s.allow_network(5), TypeError, "rules must be a list of rules such as"),
+    ],
+    "fork": [
+        (lambda s: s.fork(0), ValueError, "count must be positive, not 0"),
+        (lambda s: s.fork("1"), TypeError, "count must be an int, not str"),
+        (lambda s: s.fork(running="x"), ValueError, 'running must be "refuse" or "drop"'),
+    ],
+    "snapshot": [
+        (lambda s: s.snapshot("a/b"), ValueError, "a name has 1 to 255 characters, without '/'"),
+        (lambda s: s.snapshot(5), TypeError, "name must be a string, not int"),
+        (lambda s: s.snapshot(running="x"), ValueError, 'running must be "refuse" or "drop"'),
+    ],
+    "restore": [
+        (lambda s: s.restore(5), TypeError, "snapshot must be a Snapshot or its name, not int"),
+        (lambda s: s.restore("nope"), StateError, "no snapshot has the name 'nope'"),
+    ],
+    "save": [
+        (lambda s: s.save(5), TypeError, "a path or a binary stream is needed, not int"),
+        (lambda s: s.save(b"x"), TypeError, "a path or a binary stream is needed, not bytes"),
+    ],
+    "pause": [(lambda s: s.pause(), StateError, "the sandbox is in no store")],
+    "kill": [(lambda s: s.kill(discard=5), TypeError, "discard must be a bool, not int")],
+    "mount": [
+        (lambda s: s.mount(5, "/tmp"), TypeError, "path must be a str or a path, not int"),
+        (lambda s: s.mount("rel", "/tmp"), ValueError, "path must be an absolute path, not 'rel'"),
+        (lambda s: s.mount("/m", "/tmp", mode="x"), ValueError, "mode must be one of read-only"),
+    ],
+    "unmount": [(lambda s: s.unmount(5), TypeError, "path must be a str or a path, not int")],
+    "diff": [(lambda s: s.diff(5), TypeError, "path must be a str or a path, not int")],
+    "apply": [(lambda s: s.apply(5), TypeError, "path must be a str or a path, not int")],
     "CommandHandle.write_stdin": [
         (lambda s: started(s).write_stdin(None), TypeError, "data must be bytes or str, not None"),
         (lambda s: started(s).write_stdin(5), TypeError, "data must be bytes or str, not int"),

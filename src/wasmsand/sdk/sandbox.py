@@ -249,6 +249,9 @@ class Sandbox:
 
         A session object that the snapshot contains goes on from there; others are closed.
         """
+        if not isinstance(snapshot, Snapshot | str):
+            kind = type(snapshot).__name__
+            raise TypeError(f"snapshot must be a Snapshot or its name, not {kind}")
         found = self.snapshots.get(snapshot) if isinstance(snapshot, str) else snapshot
         state, current = found.state, self._attachment.backend
         if type(state.backend) is not type(current):
@@ -585,6 +588,8 @@ class Sandbox:
         A sandbox that was opened with `open` is written to its store first, unless `discard`. If
         that fails, `kill` raises `StoreError`, and the sandbox stays.
         """
+        if not isinstance(discard, bool):
+            raise TypeError(f"discard must be a bool, not {type(discard).__name__}")
         if self._keeper is not None:
             self._keeper.end(discards=discard)
         else:

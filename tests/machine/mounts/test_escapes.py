@@ -180,11 +180,11 @@ def test_a_file_with_a_name_outside_is_not_written(
 
 
 def test_special_files_of_the_host_are_never_opened(
-    sandbox: Sandbox, inside: Path, tmp_path: Path
+    sandbox: Sandbox, inside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(inside / "fifo")
     with socket.socket(socket.AF_UNIX) as listening:
-        os.chdir(inside)
+        monkeypatch.chdir(inside)
         listening.bind("socket")
         listening.listen()
         listening.setblocking(False)

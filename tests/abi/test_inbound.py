@@ -11,7 +11,7 @@ from tests.abi.caller import Caller, Sandbox
 from tests.kernel.system import Woken, blocks, errno_of
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import POLLIN
-from wasmsand.kernel.limits import BACKLOG_MAX, OUTSIDE_CAPACITY, SOCKETS_MAX, Limits
+from wasmsand.kernel.limits import BACKLOG_MAX, SOCKETS_MAX, Limits
 from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress
 from wasmsand.kernel.sockets.inbound import connect_inbound, is_listening, listening_ports
 from wasmsand.kernel.sockets.outside import OutsideEnd
@@ -22,6 +22,14 @@ ANY, LOOPBACK, OTHER = bytes(4), b"\x7f\0\0\1", b"\x7f\0\0\5"
 ANY6, LOOPBACK6, MAPPED = bytes(16), bytes(15) + b"\1", bytes(10) + b"\xff\xff" + LOOPBACK
 SOL_IPV6, V6ONLY = 41, 26
 SOL_SOCKET, REUSEADDR, REUSEPORT = 1, 2, 15
+
+CAPACITY = 64 * 1024
+"""Of the connections here: the memory of a caller is small."""
+
+
+@pytest.fixture(autouse=True)
+def _small_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wasmsand.kernel.sockets.outside.OUTSIDE_CAPACITY", CAPACITY)
 
 
 def name(host: bytes, port: int) -> bytes:
@@ -224,12 +232,12 @@ def test_the_host_waits_for_a_guest_that_does_not_read(
     server = listening(caller)
     end = connect(sandbox, ends)
     with sandbox.lock:
-        assert end.give(bytes(2 * OUTSIDE_CAPACITY)) == OUTSIDE_CAPACITY
+        assert end.give(bytes(2 * CAPACITY)) == CAPACITY
         assert end.room == 0
     fd = accepted(caller, server)
-    caller.ok("read", fd, caller.room(OUTSIDE_CAPACITY), OUTSIDE_CAPACITY)
+    caller.ok("read", fd, caller.room(CAPACITY), CAPACITY)
     with sandbox.lock:
-        assert end.room == OUTSIDE_CAPACITY
+        assert end.room == CAPACITY
 
 
 def test_starting_to_listen_wakes_the_host(sandbox: Sandbox, caller: Caller) -> None:

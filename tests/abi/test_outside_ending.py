@@ -20,7 +20,15 @@ from tests.abi.outside_sockets import (
 )
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import POLLERR, POLLIN
-from wasmsand.kernel.limits import OUTSIDE_CAPACITY, SOCKETS_MAX
+from wasmsand.kernel.limits import SOCKETS_MAX
+
+CAPACITY = 64 * 1024
+"""Of the connections here: the memory of a caller is small."""
+
+
+@pytest.fixture(autouse=True)
+def _small_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wasmsand.kernel.sockets.outside.OUTSIDE_CAPACITY", CAPACITY)
 
 
 @pytest.mark.syscalls("recvfrom", "sendto")
@@ -69,12 +77,12 @@ def test_a_host_that_closes_wakes_a_guest_that_waits_for_room(
 ) -> None:
     fd = connected(sandbox, caller, host)
     caller.ok("rt_sigprocmask", 0, caller.pack("Q", 1 << 12), 0, 8)  # SIGPIPE
-    data = caller.room(OUTSIDE_CAPACITY + 1)
-    writing = caller.begin("write", fd, data, OUTSIDE_CAPACITY + 1)
+    data = caller.room(CAPACITY + 1)
+    writing = caller.begin("write", fd, data, CAPACITY + 1)
     assert writing.is_blocked()
     with sandbox.lock:
         host.end.close()
-    assert writing.result() == OUTSIDE_CAPACITY + 1  # the last byte is answered by a reset
+    assert writing.result() == CAPACITY + 1  # the last byte is answered by a reset
 
 
 @pytest.mark.syscalls("shutdown")

@@ -20,7 +20,15 @@ from tests.abi.outside_sockets import (
 )
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import POLLIN, POLLOUT, POLLRDHUP
-from wasmsand.kernel.limits import OUTSIDE_CAPACITY, Limits
+from wasmsand.kernel.limits import Limits
+
+CAPACITY = 64 * 1024
+"""Of the connections here: the memory of a caller is small."""
+
+
+@pytest.fixture(autouse=True)
+def _small_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wasmsand.kernel.sockets.outside.OUTSIDE_CAPACITY", CAPACITY)
 
 
 @pytest.mark.syscalls("read", "write")
@@ -55,19 +63,19 @@ def test_a_host_that_does_not_take_makes_the_guest_wait(
 ) -> None:
     fd = connected(sandbox, caller, host, NONBLOCK)
     before = sandbox.kernel.ledger.queued
-    data = caller.room(OUTSIDE_CAPACITY * 2)
-    assert caller.ok("write", fd, data, OUTSIDE_CAPACITY * 2) == OUTSIDE_CAPACITY
+    data = caller.room(CAPACITY * 2)
+    assert caller.ok("write", fd, data, CAPACITY * 2) == CAPACITY
     assert caller.errno("write", fd, data, 1) is Errno.EAGAIN
     assert polled(caller, fd) == 0
-    assert sandbox.kernel.ledger.queued - before == OUTSIDE_CAPACITY
+    assert sandbox.kernel.ledger.queued - before == CAPACITY
     caller.ok("fcntl64", fd, 4, 0)
-    writing = caller.begin("write", fd, data, OUTSIDE_CAPACITY)
+    writing = caller.begin("write", fd, data, CAPACITY)
     assert writing.is_blocked()
     with sandbox.lock:
-        assert len(host.end.take(OUTSIDE_CAPACITY)) == OUTSIDE_CAPACITY
-    assert writing.result() == OUTSIDE_CAPACITY
+        assert len(host.end.take(CAPACITY)) == CAPACITY
+    assert writing.result() == CAPACITY
     with sandbox.lock:
-        assert len(host.end.take(2 * OUTSIDE_CAPACITY)) == OUTSIDE_CAPACITY
+        assert len(host.end.take(2 * CAPACITY)) == CAPACITY
     assert sandbox.kernel.ledger.queued == before
     assert polled(caller, fd) == POLLOUT
 
@@ -80,15 +88,15 @@ def test_a_guest_that_does_not_read_makes_the_host_wait(
     before = sandbox.kernel.ledger.queued
     woken: list[bool] = []
     with sandbox.lock:
-        assert host.end.room == OUTSIDE_CAPACITY
-        assert host.end.give(bytes(OUTSIDE_CAPACITY + 1)) == OUTSIDE_CAPACITY
+        assert host.end.room == CAPACITY
+        assert host.end.give(bytes(CAPACITY + 1)) == CAPACITY
         assert host.end.give(b"x") == 0
         host.end.changed.add(lambda: woken.append(True))
-    assert sandbox.kernel.ledger.queued - before == OUTSIDE_CAPACITY
+    assert sandbox.kernel.ledger.queued - before == CAPACITY
     assert len(caller.read(fd, 1000)) == 1000
     assert woken
     with sandbox.lock:
-        assert host.end.give(bytes(OUTSIDE_CAPACITY)) == 1000
+        assert host.end.give(bytes(CAPACITY)) == 1000
 
 
 def test_the_host_is_told_when_the_sandbox_has_no_memory_for_its_bytes() -> None:

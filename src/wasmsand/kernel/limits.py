@@ -232,7 +232,7 @@ NETWORK_EVENTS_MAX = 1000
 """Events that a sandbox's network log keeps."""
 NETWORK_CONNECT_SECONDS = 60
 """How long the host tries to connect to one address."""
-OUTSIDE_CAPACITY = 256 * KIB
+OUTSIDE_CAPACITY = 1024 * KIB
 """Bytes of a connection to the outside that wait to be read, in each direction."""
 PORT_CONNECTIONS_MAX = 512
 """Connections of the host to servers in one sandbox, at once."""

@@ -101,6 +101,12 @@ class OutsideEnd:
         queue = self._to_guest
         return 0 if queue is None or self._socket is None or queue.finished else queue.room()
 
+    @property
+    def has_much_room(self) -> bool:
+        """Whether half of what may wait for the guest can be given now."""
+        queue = self._to_guest
+        return queue is not None and self.room * 2 >= queue.capacity
+
     # Actions of the host.
 
     def establish(self) -> None:

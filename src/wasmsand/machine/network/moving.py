@@ -188,8 +188,8 @@ class MovingStream(Connected):
             for _ in range(_PIECES_PER_STEP):
                 moved = self._guest_to_server()
                 moved |= self._server_to_guest()
-                if self._is_done():
-                    return
+                if self._is_done() or self._refusal is not None:
+                    return  # a refusal has posted this stream
                 if not moved:
                     break
             else:

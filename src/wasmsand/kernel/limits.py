@@ -228,6 +228,8 @@ NETWORK_NAMES_MAX = 4096
 exists."""
 NETWORK_LOOKUPS_MAX = 32
 """Look-ups of names that one sandbox may have the host do at once."""
+NETWORK_WAITING_MAX = 2048
+"""Questions and connections of one sandbox that may wait for these look-ups."""
 NETWORK_EVENTS_MAX = 1000
 """Events that a sandbox's network log keeps."""
 NETWORK_CONNECT_SECONDS = 60

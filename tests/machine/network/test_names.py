@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import struct
+import threading
 import time
 
 import pytest
 
-from tests.machine.network.servers import echo, machine, only_event, python, run, server
-from wasmsand.kernel.limits import NETWORK_NAMES_MAX
+from tests.machine.network.servers import PATIENCE, echo, machine, only_event, python, run, server
+from wasmsand.kernel.limits import NETWORK_NAMES_MAX, NETWORK_WAITING_MAX
 from wasmsand.machine.network import dns
 from wasmsand.machine.network.names import GUEST, NAMESERVER, NameTable, is_reserved
+from wasmsand.machine.network.resolving import HostAddresses, TooManyLookups
 
 
 def resolving(guest_resolve: dict[str, tuple[str, ...]], made):  # type: ignore[no-untyped-def]
@@ -133,3 +135,39 @@ def test_an_answer_repeats_the_question_and_has_the_records() -> None:
     assert made[:4] == b"\x00\x07\x85\x80"
     assert made.endswith(b"\x00\x04" + NAMESERVER)
     assert b"\x04Some\x04TEST\x00" in made
+
+
+def test_those_who_wait_for_one_slow_look_up_are_bounded() -> None:
+    slow = threading.Event()
+    told: list[tuple[str, ...]] = []
+
+    def resolve(name: str) -> tuple[str, ...]:
+        slow.wait(PATIENCE)
+        return ("192.0.2.1",)
+
+    addresses = HostAddresses(resolve)
+    try:
+        for _ in range(NETWORK_WAITING_MAX):
+            assert addresses.find("slow.test", told.append) is None
+        with pytest.raises(TooManyLookups):
+            addresses.find("slow.test", told.append)
+    finally:
+        slow.set()
+    until = time.monotonic() + PATIENCE
+    while len(told) < NETWORK_WAITING_MAX and time.monotonic() < until:
+        time.sleep(0.01)
+    assert told == [("192.0.2.1",)] * NETWORK_WAITING_MAX
+    assert addresses.find("slow.test", told.append) == ("192.0.2.1",)
+
+
+def test_a_name_with_control_characters_does_not_exist_and_is_in_no_notice() -> None:
+    with machine("allowed.test") as guest:
+        program = (
+            "import socket, struct\n"
+            "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+            "label = b'x\\nwasmsand: all is well\\x1b[2J'\n"
+            "head = struct.pack('>HHHHHH', 7, 256, 1, 0, 0, 0)\n"
+            "question = head + bytes([len(label)]) + label + struct.pack('>BHH', 0, 1, 1)\n"
+            "s.sendto(question, ('198.18.0.1', 53)); s.settimeout(5); print(s.recv(512)[3] & 15)"
+        )
+        assert run(guest, "python3", "-c", program) == ("3\n", "")

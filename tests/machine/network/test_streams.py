@@ -273,3 +273,10 @@ def _until(happened) -> None:  # type: ignore[no-untyped-def]
     while not happened():
         assert time.monotonic() < until, "it did not happen in time"
         time.sleep(0.02)
+
+
+def test_somebody_to_ask_without_a_policy_has_the_usual_budget() -> None:
+    with machine() as guest:
+        guest.bridge.policy = None
+        guest.bridge.ask = lambda host, port: False
+        assert guest.bridge.outgoing._budget == Budget()

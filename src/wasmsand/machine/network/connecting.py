@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress
@@ -19,7 +19,7 @@ from wasmsand.machine.network import dns, names
 from wasmsand.machine.network.asking import Place, Questions, TooManyQuestions
 from wasmsand.machine.network.events import EventKind, NetworkEvent
 from wasmsand.machine.network.moving import Inspector, MovingStream
-from wasmsand.machine.network.policy import NetworkPolicy
+from wasmsand.machine.network.policy import Budget, NetworkPolicy
 from wasmsand.machine.network.poller import poller
 from wasmsand.machine.network.proxy import ProxyAddress, Tunnel
 from wasmsand.machine.network.resolving import Addresses, HostAddresses, TooManyLookups
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from wasmsand.machine.network.rules import Verdict
 
 Answer = Callable[[bytes], None]
+_USUAL_BUDGET: Final = Budget()
 
 
 class Outgoing:
@@ -65,6 +66,9 @@ class Outgoing:
             send(self._reverse(question))
             return
         name = question.name
+        if not name.isprintable():  # it would be part of notices to the user
+            send(dns.answer(question, dns.NO_SUCH_NAME))
+            return
         bridge = self._bridge
         policy = bridge.policy
         verdict = None if policy is None else policy.decide_name(name, None)
@@ -258,12 +262,15 @@ class Outgoing:
 
     # The budget.
 
+    @property
+    def _budget(self) -> Budget:
+        """The policy's; the usual one if there is only somebody to ask."""
+        policy = self._bridge.policy
+        return _USUAL_BUDGET if policy is None else policy.budget
+
     def _spend_connection(self, host: str, port: int) -> None:
         """ENOBUFS if the sandbox may not make another connection. Needs the lock."""
-        policy = self._bridge.policy
-        budget = None if policy is None else policy.budget
-        if budget is None:
-            return
+        budget = self._budget
         if len(self._streams) >= budget.connections_at_once:
             most = budget.connections_at_once
             problem = f"{most} connections are open; raise connections_at_once"
@@ -279,10 +286,7 @@ class Outgoing:
         """Bytes were moved. On the poller's thread."""
         self._sent += sent
         self._received += received
-        policy = self._bridge.policy
-        if policy is None:
-            return
-        budget = policy.budget
+        budget = self._budget
         if self._sent > budget.bytes_out:
             stream.refuse(Errno.ECONNRESET, f"{budget.bytes_out} bytes were sent; raise bytes_out")
         elif self._received > budget.bytes_in:

@@ -14,7 +14,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from wasmsand.kernel.limits import NETWORK_LOOKUPS_MAX, NETWORK_NAMES_MAX
+from wasmsand.kernel.limits import (
+    NETWORK_LOOKUPS_MAX,
+    NETWORK_NAMES_MAX,
+    NETWORK_WAITING_MAX,
+)
 from wasmsand.machine.network.lookup import look_up, workers
 
 Addresses = tuple[str, ...]
@@ -40,6 +44,8 @@ class HostAddresses:
         self._lock = threading.Lock()
         self._known: dict[str, tuple[float, Addresses]] = {}
         self._waiting: dict[str, list[Callable[[Addresses], None]]] = {}
+        self._waiters = 0
+        """How many wait for all names together: a guest can ask again and again."""
 
     def find(self, name: str, done: Callable[[Addresses], None]) -> Addresses | None:
         """The addresses of `name` if they are known; otherwise None, and `done` is called with them
@@ -49,11 +55,14 @@ class HostAddresses:
             if known is not None and known[0] > time.monotonic():
                 return known[1]
             waiting = self._waiting.get(name)
+            if self._waiters >= NETWORK_WAITING_MAX:
+                raise TooManyLookups
+            if waiting is None and len(self._waiting) >= NETWORK_LOOKUPS_MAX:
+                raise TooManyLookups
+            self._waiters += 1
             if waiting is not None:
                 waiting.append(done)
                 return None
-            if len(self._waiting) >= NETWORK_LOOKUPS_MAX:
-                raise TooManyLookups
             self._waiting[name] = [done]
         workers().submit(partial(self._look_up, name))
         return None
@@ -68,5 +77,6 @@ class HostAddresses:
                     del self._known[next(iter(self._known))]
                 self._known[name] = (time.monotonic() + self._fresh_seconds, addresses)
                 waiting = self._waiting.pop(name)
+                self._waiters -= len(waiting)
             for done in waiting:
                 done(addresses)

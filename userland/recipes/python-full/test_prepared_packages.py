@@ -170,3 +170,11 @@ child = "import numpy as np; print(np.ones(3).sum())"
 print(subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout)
 """
     assert run(code) == "[0, 0, 1, 3, 6]\n3.0\n\n"
+
+
+@pytest.mark.skipif(not SCIPY, reason="scipy is not built")
+def test_modules_that_a_module_imports_by_a_call_come_with_it() -> None:
+    program = "import scipy._external.array_api_compat.numpy as x; print(x.fft, x.linalg)"
+    with Sandbox(packages=["scipy"]) as installed:
+        result = installed.commands.run([FULL, "-c", program])
+    assert result.exit_code == 0, result.stderr

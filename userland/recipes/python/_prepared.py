@@ -179,6 +179,9 @@ def _record(edges: dict[str, set[str]], action: Callable[[], None]) -> None:
         level: int = 0,
     ) -> ModuleType:
         result = real_import(name, globals, locals, fromlist, level)
+        if globals is None and level == 0:
+            # A call of the function in a module, as scipy's copy of array_api_compat has it.
+            globals = sys._getframe(1).f_globals
         if globals is not None:
             full = name
             if level:

@@ -90,9 +90,7 @@ def test_an_installed_package_is_handed_out(sandbox: Sandbox, run: Run) -> None:
     assert float(took) < 0.2
 
 
-@pytest.mark.xfail(
-    SCIPY, strict=True, reason="L091 with scipy, numpy's import also brings what scipy imported"
-)
+@pytest.mark.xfail(SCIPY, strict=True, reason="L091 with scipy, numpy.strings comes with numpy")
 def test_modules_and_filters_are_those_of_an_ordinary_import(sandbox: Sandbox, run: Run) -> None:
     install(sandbox, "numpy", "pandas", "python-dateutil")
     show = """
@@ -105,6 +103,14 @@ print(sorted(set(dir({0})) - set(dir(sys))))
     for package in ("numpy", "pandas", "dateutil"):
         code = show.format(package)
         assert run(code) == run(code, program=f"{FULL}-plain")
+
+
+def test_a_package_does_not_bring_what_other_packages_made_it_import(
+    sandbox: Sandbox, run: Run
+) -> None:
+    install(sandbox, "numpy")
+    show = "import sys, numpy; print({'unittest', 'asyncio', 'pydoc'} & set(sys.modules))"
+    assert run(show) == "set()\n"
 
 
 def test_random_numbers_are_new_at_each_start(sandbox: Sandbox, run: Run) -> None:

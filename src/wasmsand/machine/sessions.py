@@ -49,7 +49,7 @@ class CapturedSession:
     def duplicate(self, machine: Machine) -> Instance:
         """A copy that can run in `machine`. Raises `MemoryError`."""
         with self._lock:
-            if self._copies >= _COPIES_APART:
+            if self._copies == _COPIES_APART:
                 machine.engine.abilities.memory_copies.share(self.instance)
             self._copies += 1
             return _copy(machine, self.instance)
@@ -72,7 +72,7 @@ def capture_at_rest(machine: Machine, streamed: StreamedProcess) -> CapturedSess
         if guest.kept_locals is not None:
             raise CannotCapture("it has had threads")
         process = capture(machine.kernel, guest.process, streamed.inputs)
-        if rest.copies >= _COPIES_APART:
+        if rest.copies == _COPIES_APART:
             machine.engine.abilities.memory_copies.share(guest.instance)
         captured = CapturedSession(process, _copy(machine, guest.instance))
         rest.copies += 1

@@ -8,7 +8,7 @@ reachable unless an option grants it; all operations go through the sandbox's `B
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, overload
 
@@ -33,6 +33,7 @@ from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import (
     PROGRAM,
     FileOrStream,
+    Part,
     Running,
     SandboxState,
     SavedSession,
@@ -307,9 +308,9 @@ class Sandbox:
             raise
         return twins[0] if count is None else twins
 
-    def _taken(self, running: Running) -> SandboxState:
+    def _taken(self, running: Running, programs: Iterable[Part] = ()) -> SandboxState:
         with nullcontext() if self._keeper is None else self._keeper.capturing:
-            return take_state(self._attachment, self.sessions, running)
+            return take_state(self._attachment, [*self.sessions, *programs], running)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Sandbox:

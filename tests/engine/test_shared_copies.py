@@ -15,6 +15,7 @@ from tests.engine.guests import call_host, program
 from tests.engine.hosts import Host, load
 from tests.engine.test_leaks import Growth
 from wasmsand.engine.wasmtime import page_copies
+from wasmsand.engine.wasmtime.bindings import ffi
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
 from wasmsand.engine.wasmtime.layered_image import FILE_NAME, LayeredImage
@@ -59,7 +60,7 @@ def shared_files() -> int:
 
 def own_bytes(instance: WasmtimeInstance) -> int:
     """Private pages of its memory, as the system counts them."""
-    address = int(page_copies.ffi.cast("uintptr_t", instance.memory_base))
+    address = int(ffi.cast("uintptr_t", instance.memory_base))
     last = address + instance.memory_size()
     counts, total = False, 0
     for line in Path("/proc/self/smaps").read_text().splitlines():

@@ -225,6 +225,7 @@ class Machine:
     def adopt(self, session: CapturedSession, *, is_last: bool = False) -> StreamedProcess:
         """Let a copy of a captured session run here. `is_last`: no other machine will get one.
         Raises `KernelError`."""
+        self.mounts.look_again()
         return StreamedProcess.of_session(self, session, is_last=is_last)
 
     def open_terminal(

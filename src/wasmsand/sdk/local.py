@@ -171,7 +171,7 @@ class LocalBackend(LocalMounts, LocalNetwork, LocalPorts):
         try:
             return LocalProcess(self._machine.adopt(captured, is_last=is_last), name)
         except KernelError as error:
-            raise StateError(f"no room for the copy of {name}: {error}") from None
+            raise StateError(f"the copy of {name} cannot run: {error}") from None
 
     # Commands.
 

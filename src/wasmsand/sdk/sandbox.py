@@ -308,9 +308,12 @@ class Sandbox:
             raise
         return twins[0] if count is None else twins
 
-    def _taken(self, running: Running, programs: Iterable[Part] = ()) -> SandboxState:
+    def _taken(
+        self, running: Running, programs: Iterable[Part] = (), *, to_save: bool = False
+    ) -> SandboxState:
         with nullcontext() if self._keeper is None else self._keeper.capturing:
-            return take_state(self._attachment, [*self.sessions, *programs], running)
+            parts = [*self.sessions, *programs]
+            return take_state(self._attachment, parts, running, to_save=to_save)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Sandbox:
@@ -334,7 +337,7 @@ class Sandbox:
         written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
         variables are. For what cannot be saved, see `snapshot`.
         """
-        save_state(self._taken(running), target)
+        save_state(self._taken(running, to_save=True), target)
 
     @classmethod
     def load(

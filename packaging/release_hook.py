@@ -1,7 +1,8 @@
 """Makes a released wheel require the compiled modules that belong to it.
 
 Rules: only wheels that `scripts/make_wheels.py` builds require them, because only those are
-released together with them. An editable installation and a wheel of a checkout compile at first use.
+released together with them. An editable installation, and a wheel that is built otherwise, compile
+at first use.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 """Builds the wheels: `make wheel`.
 
-`python scripts/make_wheels.py [--outdir dist] [NAME ...]` builds the named distributions, by default
-all that this checkout can build:
+`python scripts/make_wheels.py [--outdir dist] [NAME ...]` builds the named distributions, by
+default all that this checkout can build:
 
     wasmsand                   the package with the portable programs
     wasmsand-native            the same programs, compiled for this machine's architecture
     wasmsand-packages          Python with numpy and others, if `make packages` has built it
     wasmsand-packages-native   the same interpreter, compiled
 
-Rules: modules are compiled for the least processor of an architecture (`engine/wasmtime/processors`),
-once: the cache of compiled modules keeps them. The release of wasmtime that compiles them is the
-one that the wheel's metadata requires. An index names each file with its hash. For platforms that
-have no compiled modules there is an empty wheel, so that every platform can install the same
-requirement.
+Rules: modules are compiled for the least processor of an architecture (see
+`engine/wasmtime/processors`), once: the cache of compiled modules keeps them. The release of
+wasmtime that compiles them is the one that the wheel's metadata requires. An index names each file
+with its hash. For platforms that have no compiled modules there is an empty wheel, so that every
+platform can install the same requirement.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ WHEELS = (
     ),
 )
 PLATFORM_TAGS = {"x86_64": "manylinux1_x86_64", "aarch64": "manylinux2014_aarch64"}
-"""Those of wasmtime's own wheels. The modules are position-independent code that uses no library."""
+"""Those of wasmtime's own wheels. The modules themselves use no library of the system."""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 _MARGIN_SECONDS = 30.0
 """How much longer than its command a request may take: it may wait in the server's queue."""
 _COMPILE_SECONDS = 300.0
-"""How much longer a request may take that starts a program: the server may have to compile it first,
-which does not count against the command's timeout."""
+"""How much longer a request may take that starts a program: the server may have to compile that
+first, which does not count against the command's timeout."""
 
 
 def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> HttpBackend:

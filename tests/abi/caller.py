@@ -178,6 +178,12 @@ class PythonEngine:
     def is_compiled(self, key: str) -> bool:
         return True
 
+    def comes_compiled(self, key: str) -> bool:
+        return False
+
+    def why_not_compiled(self) -> tuple[str, ...]:
+        return ()
+
     def unload(self, key: str) -> None:
         pass
 

@@ -49,8 +49,10 @@ _AT_ONCE: Final = 4 * 1024 * 1024
 """A file up to this size is written by one request; a longer one is sent in pieces."""
 _SPARE_SECONDS: Final = 10.0
 """How long a spare process may take to create a sandbox; it usually takes milliseconds."""
-_MARGIN_SECONDS: Final = 30.0
-"""How much later than the request's own timeout a process may respond on a busy host."""
+_MARGIN_SECONDS: Final = 300.0
+"""How much later than the request's own timeout a process may respond: it may have to compile a
+program of the image first, which does not count against the timeout. A process that has ended is
+noticed at once."""
 _ENTRY_BYTES: Final = 16 * 1024
 """Upper bound of the JSON of one file in a listing, or of one process."""
 
@@ -202,7 +204,7 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTermina
         params = _request_out(request)
         params["extraInputs"] = list(request.extra_inputs)
         params["extraOutputs"] = list(request.extra_outputs)
-        result = self._call("commands.start", **params)
+        result = self._call_within(0.0, "commands.start", **params)
         return RpcProcess(self._connection, result.integer("command"), result.integer("pid"))
 
     def processes(self) -> list[ProcessInfo]:

@@ -129,7 +129,8 @@ class BackendProcess(Protocol):
 
     def now(self) -> float:
         """The current time, in seconds, of the clock for every `timeout_seconds` below. Callers
-        that wait in several steps use it to compute deadlines."""
+        that wait in several steps use it to compute deadlines. It may stand still while the sandbox
+        compiles one of its own programs, so look at it again after a `TimeoutError`."""
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Wait for output, and return everything that was written since the last call.

@@ -140,15 +140,16 @@ def _command(
 ) -> dict[str, Any]:
     commands, observer = bench.sandbox.commands, bench.observer
     stdin, cwd, env, timeout_ms = (given[name] for name in ("stdin", "cwd", "env", "timeout_ms"))
+    limit = timeout_ms or bench.sandbox.options.timeout_ms
     if observer is None:
-        result = commands.run(command, stdin=stdin, cwd=cwd, env=env, timeout_ms=timeout_ms)
+        result = commands.run(command, stdin=stdin, cwd=cwd, env=env, timeout_ms=limit)
     else:
         handle = commands.start(
             command,
             stdin=stdin or "",
             cwd=cwd,
             env=env,
-            timeout_ms=timeout_ms or bench.sandbox.options.timeout_ms,
+            timeout_ms=limit,
         )
         observer.started(handle)
         result = handle.wait(on_stdout=observer.printed, on_stderr=observer.printed)

@@ -333,6 +333,7 @@ def _wanted(request: CommandRequest) -> dict[str, object]:
         "environ": dict(request.environ),
         "cwd": request.cwd,
         "timeout_ms": None if seconds is None else seconds * 1000,
+        "user": request.user,
     }
     if request.stdin:
         wanted["stdin_base64"] = base64.b64encode(request.stdin).decode("ascii")

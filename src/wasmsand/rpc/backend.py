@@ -419,6 +419,7 @@ def _request_out(request: CommandRequest) -> dict[str, object]:
         "cwd": request.cwd,
         "timeoutMs": _milliseconds(request.timeout_seconds),
         "stdin": None if request.stdin is None else values.data_out(request.stdin),
+        "user": request.user,
     }
 
 

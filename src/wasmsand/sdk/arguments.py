@@ -10,6 +10,8 @@ import os
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from wasmsand.machine.command import DEFAULT_USER, ROOT_USER
+
 _LAST_SIGNAL = 64
 _READ_STEP = 1024 * 1024
 _PACKAGES_MAX = 1000
@@ -176,6 +178,15 @@ def command_line(command: object, shell: tuple[str, ...]) -> tuple[str, ...]:
     if not words[0]:
         raise ValueError("command[0] must name a program, but is empty")
     return words
+
+
+def user_name(name: str, value: object) -> str:
+    """`value` as the name of a user; None is the usual one."""
+    if value is None:
+        return DEFAULT_USER
+    if value not in (DEFAULT_USER, ROOT_USER):
+        raise ValueError(f'{name} must be "user" or "root", not {value!r}'[:200])
+    return str(value)
 
 
 def file_mode(name: str, value: object) -> int:

@@ -24,6 +24,7 @@ from wasmsand.sdk.async_calls import (
     remember_twin,
 )
 from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, SandboxTimeout, SandboxUser
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
@@ -196,7 +197,8 @@ class AsyncCommands:
         stdin: bytes | str | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
+        user: SandboxUser = "user",
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
     ) -> CommandResult:
@@ -204,15 +206,17 @@ class AsyncCommands:
 
         A str is a script for bash. A sequence is a program, searched for in PATH, and its
         arguments; no shell is involved. `env` adds variables for this command; `cwd` and
-        `timeout_ms` replace the sandbox's values. `on_stdout` and `on_stderr` get text as it is
-        printed, on the calling thread; if one of them raises an exception, the command is ended
-        and `run` raises that exception.
+        `timeout_ms` replace the sandbox's values. With `user="root"` the command runs as the
+        sandbox's own root, who may change every file of the sandbox and has no other rights.
+        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread; if one of
+        them raises an exception, the command is ended and `run` raises that exception.
 
         `run` returns when the command has ended. A process that the command left in the
         background keeps running; its later output is dropped.
 
         After `timeout_ms` every process of the command is killed. The result then has exit code
-        124, `command timed out` on stderr, and the output so far. The sandbox stays usable.
+        124, `command timed out` on stderr, and the output so far. The sandbox stays usable. With
+        `timeout_ms=None` the command has no time limit.
         """
         return await call(
             self._blocking.run,
@@ -221,6 +225,7 @@ class AsyncCommands:
             env=env,
             cwd=cwd,
             timeout_ms=timeout_ms,
+            user=user,
             on_stdout=in_loop(on_stdout),
             on_stderr=in_loop(on_stderr),
         )
@@ -233,6 +238,7 @@ class AsyncCommands:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         timeout_ms: float | None = None,
+        user: SandboxUser = "user",
     ) -> AsyncCommandHandle:
         """Start `command` and return while it is running.
 
@@ -252,6 +258,7 @@ class AsyncCommands:
                 env=env,
                 cwd=cwd,
                 timeout_ms=timeout_ms,
+                user=user,
             )
         )
 
@@ -728,7 +735,7 @@ class AsyncShell:
         command: str,
         *,
         stdin: bytes | str | None = None,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
     ) -> CommandResult:
@@ -812,7 +819,7 @@ class AsyncPythonSession:
         self,
         code: str,
         *,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
         on_result: AsyncResultSink | None = None,
@@ -827,7 +834,7 @@ class AsyncPythonSession:
         `input()` raises EOFError.
 
         If the program raises an exception, including `SystemExit`, the result contains it with its
-        traceback. After `timeout_ms` (by default the sandbox's) the program gets a
+        traceback. After `timeout_ms` (by default the sandbox's; None: never) the program gets a
         KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
         ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
         program ends the interpreter itself, `closed` is true and the next `run` raises
@@ -845,11 +852,14 @@ class AsyncPythonSession:
             on_input=in_loop(on_input),
         )
 
-    async def finish(self, *, timeout_ms: float | None = None) -> CommandResult:
+    async def finish(
+        self, *, timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT
+    ) -> CommandResult:
         """End the interpreter as a program ends: wait for its threads, call its `atexit` functions,
         write what its files have buffered. Return its last output and its exit code.
 
-        After `timeout_ms` (by default the sandbox's), it is killed. `close` kills it at once.
+        After `timeout_ms` (by default the sandbox's; None: never) it is killed. `close` kills it
+        at once.
         """
         return await call(self._blocking.finish, timeout_ms=timeout_ms)
 

@@ -37,6 +37,8 @@ MANIFEST = "manifest.json"
 CONTENTS = "files.bin"
 LICENCE_LIST = "LICENCES.md"
 FORMAT = 4
+_USUAL_MODE = 0o755
+"""The permissions of a program of which the manifest says nothing."""
 MEMORY_FACTS = "memory.json"
 """Beside the memory in the cache: what the manifest says of it."""
 
@@ -134,6 +136,8 @@ def _describe(
         "size": size,
         "names": plain if memory is not None else names + plain,
     }
+    if program.mode != _USUAL_MODE:
+        facts["mode"] = program.mode
     if memory is not None:
         size, digest = memory.files[memory_file(program)]
         facts["prepared"] = {

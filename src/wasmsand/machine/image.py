@@ -128,7 +128,7 @@ def _add_program(
     builder.add_file(
         first,
         program.open,
-        0o755,
+        program.mode,
         size=program.size,
         content_key=program.sha256,
         memory_key=memory_key,

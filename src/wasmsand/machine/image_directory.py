@@ -50,6 +50,8 @@ class ProgramFile:
     size: int
     names: tuple[str, ...]
     """Absolute paths of the file and of its hard links."""
+    mode: int
+    """Permissions; 0o4755 for a program that runs as root."""
     prepared: PreparedStart | None
     """The same program with prepared memory, under other names."""
 
@@ -150,6 +152,7 @@ def read_image(directory: Path) -> ImageDirectory:
             sha256=entry["sha256"],
             size=entry["size"],
             names=tuple(entry["names"]),
+            mode=entry.get("mode", 0o755),
             prepared=_prepared_start(directory, entry.get("prepared")),
         )
         for entry in document["programs"]

@@ -1,0 +1,331 @@
+"""Guests in workers, served by one thread.
+
+Owns `Loop`, which decides whose waiting call is tried again, and `Task`, the driver of one guest.
+Rules: nothing here waits. A call is answered at once, or a queue or a deadline makes it ready
+again. A guest that computes cannot be interrupted, only ended: its worker is terminated then. It
+learns of signals at its next call.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from wasmsand.abi.context import ProcessEnded
+from wasmsand.engine.asyncify import copied_ranges, read_header
+from wasmsand.engine.javascript.engine import instance_of
+from wasmsand.engine.protocol import GuestTrap, TrapKind
+from wasmsand.kernel.clock import Clock
+from wasmsand.kernel.deadlines import Deadlines
+from wasmsand.kernel.errno import Errno
+from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.timers import enforce_cpu_limit
+from wasmsand.machine.bug_log import log_bug
+from wasmsand.machine.dispatcher import Dispatcher
+from wasmsand.machine.driver import Blocked
+from wasmsand.machine.guest import Execute, Guest
+from wasmsand.web.host import BLOCKED, HANDLE, LEAVE, WebHost
+
+_TRAP_SIGNALS: Final = {
+    TrapKind.ARITHMETIC: Signal.SIGFPE,
+    TrapKind.UNREACHABLE: Signal.SIGILL,
+    TrapKind.UNCAUGHT_EXCEPTION: Signal.SIGABRT,
+}
+_MILLISECOND: Final = 1_000_000
+
+
+class Words:
+    """The arguments of a system call."""
+
+    __slots__ = ("a", "b", "c", "d", "e", "f")
+
+
+class Loop:
+    """The guests of one machine."""
+
+    def __init__(self, host: WebHost, clock: Clock) -> None:
+        self.host = host
+        self._clock = clock
+        self.tasks: dict[int, Task] = {}
+        """By the host's number of the guest."""
+        self._ready: deque[Callable[[], None]] = deque()
+        self._deadlines: Deadlines[Callable[[], None]] = Deadlines()
+        self._look = False
+        """Whether a process may have changed whose guest computes."""
+        self._armed: int | None = None
+
+    def add(self, guest: Guest) -> None:
+        """Run a guest."""
+        Task(self, guest).run()
+
+    def soon(self, act: Callable[[], None]) -> None:
+        """Call `act` when the current step is done."""
+        self._ready.append(act)
+
+    def at(self, when: int, act: Callable[[], None]) -> None:
+        """Call `act` at this monotonic time, once."""
+        self._deadlines.set(act, when)
+
+    def not_at(self, act: Callable[[], None]) -> None:
+        """Do not call it."""
+        self._deadlines.cancel(act)
+
+    def look_at_computing(self) -> None:
+        """A hook of the kernel: something happened to a process whose guest may compute."""
+        self._look = True
+
+    def settle(self) -> None:
+        """Do everything that is ready, and tell the host when to come again."""
+        ready = self._ready
+        while True:
+            while ready:
+                ready.popleft()()
+            if self._look:
+                self._look = False
+                for task in tuple(self.tasks.values()):
+                    task.look()
+                continue
+            if not self._deadlines:
+                break
+            act = self._deadlines.take_due(self._clock.monotonic())
+            if act is None:
+                break
+            act()
+        self._arm()
+
+    def _arm(self) -> None:
+        when = self._deadlines.earliest()
+        if when != self._armed:
+            self._armed = when
+            if when is None:
+                self.host.wake_at(-1)
+            else:
+                self.host.wake_at(max(0.0, (when - self._clock.monotonic()) / _MILLISECOND))
+
+    def time_passed(self) -> None:
+        """The host calls this when the time that it was told has come."""
+        self._armed = None
+        self.settle()
+
+    def tick(self) -> None:
+        """The host calls this every now and then while guests compute."""
+        self._look = True
+        self.settle()
+
+
+class Task:
+    """One guest, and its `Driver`."""
+
+    def __init__(self, loop: Loop, guest: Guest) -> None:
+        self.guest = guest
+        self._loop = loop
+        self._host = loop.host
+        self._clock = guest.kernel.clock
+        self._dispatcher = Dispatcher(guest)
+        self._dispatch = self._dispatcher.dispatch  # cached, because every call uses it
+        self._words = Words()
+        self._number = -1
+        self._blocked: Blocked | None = None
+        self._is_ready = False
+        self._computing = True
+        self._cpu_ns = 0
+        self._since = self._clock.monotonic()
+        """Since when it computes."""
+        guest.driver = self
+
+    # Driver.
+
+    def cpu_time_ns(self) -> int:
+        """How long the guest has computed, by the wall clock: the host does not know better."""
+        if self._computing:
+            return self._cpu_ns + self._clock.monotonic() - self._since
+        return self._cpu_ns
+
+    def start(self, guest: Guest) -> None:
+        """Run another guest concurrently."""
+        self._loop.add(guest)
+
+    def start_thread(self, guest: Guest) -> None:
+        """Always refuse: this engine has no threads."""
+        raise RuntimeError("this host has no threads")
+
+    def yield_turn(self) -> None:
+        """There are no other threads."""
+
+    # The guest's life.
+
+    def run(self) -> None:
+        """Start the program in a worker."""
+        self.guest.begin_account()
+        self._start_program()
+
+    def _start_program(self) -> None:
+        instance = instance_of(self.guest.instance)
+        variables = "\n".join(f"{name}\t{value}" for name, value in instance.variables.items())
+        buffer = -1 if instance.fork is None else instance.fork.buffer
+        self._number = self._host.start_guest(
+            self._number,
+            instance.module.id,
+            instance.memory,
+            instance.entry,
+            variables,
+            buffer,
+        )
+        self._loop.tasks[self._number] = self
+        self._resumed()
+
+    def _resumed(self) -> None:
+        self._computing = True
+        self._since = self._clock.monotonic()
+
+    def _paused(self) -> None:
+        if self._computing:
+            self._cpu_ns += self._clock.monotonic() - self._since
+            self._computing = False
+
+    def look(self) -> None:
+        """Called every now and then: end the guest if its process has ended, and account for it."""
+        if not self._computing:
+            return  # its queue wakes it
+        guest = self.guest
+        try:
+            guest.stop_if_over()
+            guest.account()
+            if not guest.charge.look():
+                guest.out_of_memory()
+            guest.show_memory()
+            enforce_cpu_limit(guest.kernel, guest.process)
+            guest.stop_if_over()
+        except ProcessEnded:
+            self._end(computing=True)
+        except Exception:
+            log_bug("host bug while %r was looked at; ending the process", guest.process)
+            guest.finish(Signal.SIGKILL)
+            self._end(computing=True)
+
+    def _execute(self, change: Execute) -> None:
+        self.guest.close()
+        self._dispatcher.load(change)
+        self._start_program()
+
+    def _end(self, *, computing: bool) -> None:
+        guest = self.guest
+        del self._loop.tasks[self._number]
+        if not guest.charge.left:
+            guest.leave_memory()
+        self._host.end_guest(self._number, computing)
+        guest.close()
+        self._dispatcher.forget()
+        guest.forget()
+
+    # Calls of the guest. Each returns an answer: the result, or one of the numbers in `host`.
+
+    def call(self, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+        """A system call."""
+        words = self._words
+        words.a, words.b, words.c, words.d, words.e, words.f = a, b, c, d, e, f
+        return self._step(partial(self._dispatch, nr, words))
+
+    def invoke(self, function: int, *arguments: int) -> int:
+        """A call of a function that the engine offers, by its number."""
+        handler = instance_of(self.guest.instance).module.engine.functions[function].handler
+        return self._step(partial(self._dispatcher.invoke, handler, arguments))
+
+    def fork_allowed(self) -> int:
+        """Whether the guest may fork: 0, or a negative errno."""
+        return self._step(self.guest.fork_allowed)
+
+    def fork(self, buffer: int, stack_pointer: int) -> int:
+        """The guest has saved its frames: create its child. The child's pid, or a negative errno."""
+        return self._step(partial(self._fork, buffer, stack_pointer))
+
+    def _fork(self, buffer: int, stack_pointer: int) -> int:
+        guest, instance = self.guest, instance_of(self.guest.instance)
+        used_end, buffer_end = read_header(instance, buffer)
+        ranges = copied_ranges(instance.memory_size(), stack_pointer, used_end, buffer_end)
+        try:
+            child = instance.copy_for_fork(stack_pointer, buffer, tuple(ranges))
+        except MemoryError:
+            guest.fork_failed()
+            return -int(Errno.ENOMEM)
+        return guest.fork_child(child)
+
+    def returned(self) -> int:
+        """The program has returned."""
+        return self._step(self._finish_returned)
+
+    def _finish_returned(self) -> int:
+        self.guest.returned()
+        raise ProcessEnded
+
+    def trapped(self, kind: str, again: bool) -> int:
+        """The program has trapped; `again`: in a signal handler that ran after a trap, or after it
+        has returned."""
+        return self._step(partial(self._trapped, TrapKind(kind), again))
+
+    def _trapped(self, kind: TrapKind, again: bool) -> int:
+        signo = _TRAP_SIGNALS.get(kind, Signal.SIGSEGV)
+        if not again and self.guest.tell_of_fault(signo):
+            return HANDLE
+        self.guest.finish(signo)
+        raise ProcessEnded
+
+    def _step(self, act: Callable[[], int | Blocked]) -> int:
+        self._paused()
+        try:
+            outcome = act()
+            if isinstance(outcome, Blocked):
+                self._wait(outcome)
+                return BLOCKED
+        except ProcessEnded:
+            self._end(computing=False)
+            return LEAVE
+        except Execute as change:
+            self._execute(change)
+            return LEAVE
+        except GuestTrap:  # it lied about its Asyncify buffer
+            self.guest.finish(Signal.SIGSEGV)
+            self._end(computing=False)
+            return LEAVE
+        except Exception:
+            log_bug("host bug in a system call of %r; ending the process", self.guest.process)
+            self.guest.finish(Signal.SIGKILL)
+            self._end(computing=False)
+            return LEAVE
+        self._resumed()
+        return outcome
+
+    # Waiting.
+
+    def _wait(self, blocked: Blocked) -> None:
+        self._blocked = blocked
+        if blocked.gives_way:
+            self._wake()
+            return
+        for queue in blocked.queues:
+            queue.add(self._wake)
+        if blocked.deadline is not None:
+            self._loop.at(blocked.deadline, self._wake)
+
+    def _wake(self) -> None:
+        if not self._is_ready:
+            self._is_ready = True
+            self._loop.soon(self._try_again)
+
+    def _try_again(self) -> None:
+        self._is_ready = False
+        blocked, self._blocked = self._blocked, None
+        assert blocked is not None, "only a waiting call is woken"
+        for queue in blocked.queues:
+            queue.remove(self._wake)
+        if blocked.deadline is not None:
+            self._loop.not_at(self._wake)
+        answer = self._step(self._retry)
+        if answer != BLOCKED:
+            self._host.answer(self._number, answer)
+
+    def _retry(self) -> int | Blocked:
+        outcome = self._dispatcher.retry()
+        return outcome if isinstance(outcome, Blocked) else self._dispatcher.go_on(outcome)

@@ -1,0 +1,325 @@
+// The form in which programs run here: their memory is imported and shared, so that the kernel's
+// worker reaches it, and their data is copied into it by the kernel, before the program starts.
+//
+// Owns `reshape`, which rewrites a module to that form and describes it. Rules: the bytes may come
+// from a hostile guest. What this cannot read is refused; what it passes on is validated by the
+// engine when it compiles it. Sections that it does not know are copied.
+
+/** A part of the initial memory. */
+export interface Segment {
+  address: number;
+  bytes: Uint8Array;
+}
+
+/** A rewritten module and what the kernel needs to know of it. */
+export interface Form {
+  bytes: Uint8Array;
+  segments: Segment[];
+  firstPages: number;
+  mostPages: number;
+  imports: [module: string, name: string][];
+  procedures: string[];
+  addresses: [name: string, value: number][];
+  variables: [name: string, value: number][];
+}
+
+export class Refused extends Error {}
+
+export const MEMORY_MODULE = "wasmsand";
+export const MEMORY_NAME = "memory";
+const PAGES_MAX = 65536;
+
+const CUSTOM = 0, TYPE = 1, IMPORT = 2, FUNCTION = 3, MEMORY = 5, GLOBAL = 6, EXPORT = 7,
+  DATA = 11;
+const I32 = 0x7f;
+const text = new TextDecoder("utf-8", { fatal: true });
+
+class Reader {
+  constructor(readonly bytes: Uint8Array, public at = 0, readonly end = bytes.length) {}
+
+  byte(): number {
+    if (this.at >= this.end) throw new Refused("ends in the middle of a section");
+    return this.bytes[this.at++]!;
+  }
+
+  u32(): number {
+    let result = 0;
+    for (let shift = 0; shift < 35; shift += 7) {
+      const byte = this.byte();
+      result += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) {
+        if (result > 0xffffffff) break;
+        return result;
+      }
+    }
+    throw new Refused("has a number that is too large");
+  }
+
+  i32(): number {
+    let result = 0;
+    for (let shift = 0; shift < 35; shift += 7) {
+      const byte = this.byte();
+      result |= (byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        if (shift < 28 && byte & 0x40) result |= -1 << (shift + 7);
+        return result | 0;
+      }
+    }
+    throw new Refused("has a number that is too large");
+  }
+
+  take(count: number): Uint8Array {
+    if (count > this.end - this.at) throw new Refused("ends in the middle of a section");
+    this.at += count;
+    return this.bytes.subarray(this.at - count, this.at);
+  }
+
+  name(): string {
+    const bytes = this.take(this.u32());
+    try {
+      return text.decode(bytes);
+    } catch {
+      throw new Refused("has a name that is not UTF-8");
+    }
+  }
+
+  limits(): { flags: number; first: number; most: number } {
+    const flags = this.byte();
+    if (flags > 3) throw new Refused("has a memory of 64-bit addresses");
+    const first = this.u32();
+    const most = flags & 1 ? this.u32() : PAGES_MAX;
+    return { flags, first, most };
+  }
+
+  /** The value of a constant expression; null if it is not a single i32.const. */
+  constant(): number | null {
+    if (this.byte() !== 0x41) return null;
+    const value = this.i32();
+    return this.byte() === 0x0b ? value : null;
+  }
+
+  /** Skip a constant expression of any type. */
+  skipConstant(): void {
+    for (;;) {
+      const code = this.byte();
+      if (code === 0x0b) return;
+      else if (code === 0x41 || code === 0x42) this.skipLeb();
+      else if (code === 0x43) this.take(4);
+      else if (code === 0x44) this.take(8);
+      else if (code === 0x23 || code === 0xd0 || code === 0xd2) this.u32();
+      else if (code === 0xfd) {
+        if (this.u32() !== 12) throw new Refused("has an initial value that is not constant");
+        this.take(16);
+      } else if (![0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e].includes(code)) {
+        throw new Refused("has an initial value that is not constant");
+      }
+    }
+  }
+
+  private skipLeb(): void {
+    while (this.byte() >= 0x80);
+  }
+
+  globalType(): { type: number; mutable: boolean } {
+    const type = this.byte();
+    if (type === 0x63 || type === 0x64) this.u32();
+    return { type, mutable: this.byte() === 1 };
+  }
+}
+
+function leb(value: number): number[] {
+  const bytes = [];
+  do {
+    const rest = Math.floor(value / 128);
+    bytes.push((value & 0x7f) | (rest ? 0x80 : 0));
+    value = rest;
+  } while (value);
+  return bytes;
+}
+
+function named(name: string): number[] {
+  const bytes = [...new TextEncoder().encode(name)];
+  return [...leb(bytes.length), ...bytes];
+}
+
+interface Section {
+  id: number;
+  body: Uint8Array;
+}
+
+function sections(bytes: Uint8Array): Section[] {
+  const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+  if (header.some((byte, index) => bytes[index] !== byte)) {
+    throw new Refused("is not a WebAssembly module");
+  }
+  const reader = new Reader(bytes, 8);
+  const found: Section[] = [];
+  while (reader.at < bytes.length) {
+    const id = reader.byte();
+    const body = reader.take(reader.u32());
+    if (id !== CUSTOM) found.push({ id, body });
+  }
+  return found;
+}
+
+/** Rewrite a module. Throws `Refused`. */
+export function reshape(bytes: Uint8Array): Form {
+  const form: Form = {
+    bytes, segments: [], firstPages: 0, mostPages: PAGES_MAX,
+    imports: [], procedures: [], addresses: [], variables: [],
+  };
+  const parts = sections(bytes);
+  const body = (id: number) => parts.find((part) => part.id === id)?.body;
+  const types = readTypes(body(TYPE));
+  const functions: number[] = [];
+  const globals: { mutable: boolean; value: number | null }[] = [];
+  let importCount = 0;
+  let importBody: Uint8Array = new Uint8Array(0);
+  if (body(IMPORT)) {
+    const reader = new Reader(body(IMPORT)!);
+    importCount = reader.u32();
+    importBody = body(IMPORT)!.subarray(reader.at);
+    for (let left = importCount; left; left--) {
+      const pair: [string, string] = [reader.name(), reader.name()];
+      form.imports.push(pair);
+      const kind = reader.byte();
+      if (kind === 0) functions.push(reader.u32());
+      else throw new Refused(`imports ${pair.join(".")}, which is not a function`);
+    }
+  }
+  for (const index of numbers(body(FUNCTION))) functions.push(index);
+  const memory = body(MEMORY);
+  if (!memory) throw new Refused("has no memory");
+  const reader = new Reader(memory);
+  if (reader.u32() !== 1) throw new Refused("has several memories");
+  const limits = reader.limits();
+  form.firstPages = limits.first;
+  form.mostPages = Math.min(limits.most, PAGES_MAX);
+  if (limits.first > PAGES_MAX) throw new Refused("needs more memory than there can be");
+  if (body(GLOBAL)) readGlobals(new Reader(body(GLOBAL)!), globals);
+  if (body(EXPORT)) readExports(new Reader(body(EXPORT)!), form, functions, types, globals);
+  const data = body(DATA) ? readData(new Reader(body(DATA)!), form) : null;
+  form.bytes = assemble(parts, importCount, importBody, limits.first, data);
+  return form;
+}
+
+function readTypes(body: Uint8Array | undefined): boolean[] {
+  // Only whether a type is `() -> ()` matters here.
+  const plain: boolean[] = [];
+  if (!body) return plain;
+  const reader = new Reader(body);
+  for (let left = reader.u32(); left; left--) {
+    if (reader.byte() !== 0x60) throw new Refused("has types that are not of functions");
+    const parameters = reader.u32();
+    for (let n = parameters; n; n--) skipType(reader);
+    const results = reader.u32();
+    for (let n = results; n; n--) skipType(reader);
+    plain.push(parameters === 0 && results === 0);
+  }
+  return plain;
+}
+
+function skipType(reader: Reader): void {
+  const type = reader.byte();
+  if (type === 0x63 || type === 0x64) reader.u32();
+}
+
+function* numbers(body: Uint8Array | undefined): Generator<number> {
+  if (!body) return;
+  const reader = new Reader(body);
+  for (let left = reader.u32(); left; left--) yield reader.u32();
+}
+
+function readGlobals(
+  reader: Reader, globals: { mutable: boolean; value: number | null }[],
+): void {
+  for (let left = reader.u32(); left; left--) {
+    const { type, mutable } = reader.globalType();
+    const start = reader.at;
+    let value = type === I32 ? reader.constant() : null;
+    if (value === null) {
+      reader.at = start;
+      reader.skipConstant();
+    } else value >>>= 0;
+    globals.push({ mutable, value });
+  }
+}
+
+function readExports(
+  reader: Reader, form: Form, functions: number[], types: boolean[],
+  globals: { mutable: boolean; value: number | null }[],
+): void {
+  for (let left = reader.u32(); left; left--) {
+    const name = reader.name();
+    const kind = reader.byte();
+    const index = reader.u32();
+    if (/[\t\n]/.test(name)) continue;
+    if (kind === 0) {
+      const type = functions[index];
+      if (type !== undefined && types[type]) form.procedures.push(name);
+    } else if (kind === 3) {
+      const found = globals[index];
+      if (found && found.value !== null) {
+        (found.mutable ? form.variables : form.addresses).push([name, found.value]);
+      }
+    }
+  }
+}
+
+/** The data section with the active segments taken out: they stay, without content. */
+function readData(reader: Reader, form: Form): number[] {
+  const size = form.firstPages * 65536;
+  const count = reader.u32();
+  const rest = leb(count);
+  for (let left = count; left; left--) {
+    const flags = reader.u32();
+    if (flags === 1) {
+      const bytes = reader.take(reader.u32());
+      rest.push(1, ...leb(bytes.length));
+      for (const byte of bytes) rest.push(byte);
+      continue;
+    }
+    if (flags === 2 && reader.u32() !== 0) throw new Refused("has data for another memory");
+    if (flags > 2) throw new Refused("has data of an unknown kind");
+    const address = reader.constant();
+    if (address === null) throw new Refused("has data at an address that is not constant");
+    const bytes = reader.take(reader.u32());
+    if ((address >>> 0) + bytes.length > size) throw new Refused("has data outside its memory");
+    form.segments.push({ address: address >>> 0, bytes });
+    rest.push(1, 0);
+  }
+  return rest;
+}
+
+function assemble(
+  parts: Section[], importCount: number, importBody: Uint8Array, firstPages: number,
+  data: number[] | null,
+): Uint8Array {
+  const memory = [
+    ...named(MEMORY_MODULE), ...named(MEMORY_NAME), 2, 3, ...leb(firstPages), ...leb(PAGES_MAX),
+  ];
+  const imports = concat([leb(importCount + 1), importBody, memory]);
+  const out: (Uint8Array | number[])[] = [[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]];
+  const add = (id: number, body: Uint8Array | number[]) => out.push([id, ...leb(body.length)], body);
+  let imported = false;
+  for (const part of parts) {
+    if (!imported && part.id !== TYPE) {
+      add(IMPORT, imports);
+      imported = true;
+    }
+    if (part.id === IMPORT || part.id === MEMORY) continue;
+    if (part.id === DATA && data) add(DATA, data);
+    else add(part.id, part.body);
+  }
+  return concat(out);
+}
+
+function concat(pieces: (Uint8Array | number[])[]): Uint8Array {
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}

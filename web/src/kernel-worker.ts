@@ -64,7 +64,18 @@ interface Service {
   fetch_failed(key: string, problem: string): void;
   time_passed(): void;
   tick(): void;
-  run(command: string, stdin: unknown, seconds: number, done: unknown): void;
+  request(number: number, method: string, params: string, data?: Uint8Array): void;
+}
+
+/** A copy of the bytes of Python. */
+function bytesOf(data: any): Uint8Array | null {
+  if (data === null || data === undefined) return null;
+  const buffer = data.getBuffer("u8");
+  try {
+    return buffer.data.slice();
+  } finally {
+    buffer.release();
+  }
 }
 
 export class Kernel {
@@ -105,12 +116,39 @@ export class Kernel {
     }, TICK_MS);
   }
 
-  run(command: string, stdin: Uint8Array, seconds: number): Promise<unknown> {
-    return new Promise((resolve) => {
-      this.service.run(command, stdin, seconds, (code: number, out: any, err: any, s: number) => {
-        resolve({ exitCode: code, stdout: out.toJs(), stderr: err.toJs(), seconds: s });
-      });
+  // Requests of the page (wasmsand/web/service.py).
+
+  private readonly pending = new Map<number, (error: any, result?: any, data?: Uint8Array) => void>();
+  private requests = 0;
+  /** Gets events of started commands, terminals and sessions. */
+  onEvent: (handle: number, event: any, data: Uint8Array | null) => void = () => {};
+
+  request(method: string, params: object, data: Uint8Array | null = null): Promise<[any, Uint8Array]> {
+    const number = ++this.requests;
+    return new Promise((resolve, reject) => {
+      this.pending.set(number, (error, result, bytes) =>
+        error ? reject(Object.assign(new Error(error.message), error)) : resolve([result, bytes!]),
+      );
+      this.service.request(number, method, JSON.stringify(params), data ?? undefined);
     });
+  }
+
+  reply(number: number, result: string, data: any): void {
+    this.settle(number, null, JSON.parse(result), bytesOf(data) ?? undefined);
+  }
+
+  fail(number: number, error: string): void {
+    this.settle(number, JSON.parse(error));
+  }
+
+  notify(handle: number, event: string, data: any): void {
+    this.onEvent(handle, JSON.parse(event), bytesOf(data));
+  }
+
+  private settle(number: number, error: any, result?: any, data?: Uint8Array): void {
+    const done = this.pending.get(number);
+    this.pending.delete(number);
+    done?.(error, result, data);
   }
 
   // The bell.
@@ -130,7 +168,7 @@ export class Kernel {
       const channel = guest.worker.channel;
       if (!guest.waits && Atomics.load(channel, STATE) === CALLING) {
         guest.waits = true;
-        this.reply(number, guest, this.ask(number, channel));
+        this.respond(number, guest, this.ask(number, channel));
       }
     }
   }
@@ -169,7 +207,7 @@ export class Kernel {
     }
   }
 
-  private reply(number: number, guest: Guest, answer: number): void {
+  private respond(number: number, guest: Guest, answer: number): void {
     if (answer === BLOCKED) return;
     const channel = guest.worker.channel;
     guest.waits = false;
@@ -209,7 +247,7 @@ export class Kernel {
   }
 
   answer(number: number, result: number): void {
-    this.reply(number, this.guests.get(number)!, result);
+    this.respond(number, this.guests.get(number)!, result);
   }
 
   end_guest(number: number, computing: boolean): void {

@@ -42,3 +42,12 @@ class WebHost(JavaScriptHost, Protocol):
     def wake_at(self, milliseconds: float) -> None:
         """Call `WebMachine.time_passed` after so many milliseconds; replaces the last request. A
         negative number cancels it."""
+
+    def reply(self, number: int, result: str, data: bytes | None) -> None:
+        """Answer a request of the page."""
+
+    def fail(self, number: int, error: str) -> None:
+        """Answer a request of the page with an error."""
+
+    def notify(self, handle: int, event: str, data: bytes | None) -> None:
+        """Tell the page of an event of a started command, a terminal or a session."""

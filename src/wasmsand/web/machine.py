@@ -8,38 +8,26 @@ JavaScript, `Loop.settle` runs what became ready.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Final
 
 from wasmsand.abi.wasi.table import HOST_FUNCTIONS
 from wasmsand.engine.javascript.engine import JavaScriptEngine
-from wasmsand.kernel.clock import SECOND, Clock
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.command_files import CommandInput, CommandOutput
 from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.process.groups import take_terminal
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program, become, find_program, require_arguments
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import FrozenTree, TreeFs
-from wasmsand.kernel.wait import WouldBlock
-from wasmsand.machine.command import (
-    STDERR,
-    STDIN,
-    STDOUT,
-    TIMEOUT_EXIT_CODE,
-    CapturedOutput,
-    CommandRequest,
-    Completed,
-    Ended,
-    exit_code_of,
-    guest_bytes,
-    guest_environment,
-)
+from wasmsand.machine.command import CommandRequest, guest_bytes, guest_environment
+from wasmsand.machine.files import SandboxFiles
 from wasmsand.machine.guest import Guest
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.program_start import start_program
@@ -50,7 +38,13 @@ from wasmsand.web.modules import WebModules
 USER_ID: Final = 1000
 _USERS_GROUP: Final = 100
 _SEARCH_PATH: Final = b"/usr/local/bin:/usr/bin:/bin"
-_PIPE_MODE: Final = 0o010600
+
+
+class NoMounts:
+    """A page has no directories of a host."""
+
+    def look_again(self) -> None:
+        """There is nothing to look at."""
 
 
 class WebMachine:
@@ -79,6 +73,9 @@ class WebMachine:
         kernel.timer_armed = self._timer_armed
         kernel.process_ended = self._process_ended
         self._watchers: dict[int, Callable[[], None]] = {}
+        self.closed = False
+        self.mounts = NoMounts()
+        self.files = SandboxFiles(self)  # type: ignore[arg-type]
 
     # Hooks of the kernel.
 
@@ -97,16 +94,17 @@ class WebMachine:
 
     # Commands.
 
-    def run(self, request: CommandRequest, done: Callable[[Completed | Exception], None]) -> None:
-        """Run a command; `done` gets its result, or the error that prevented its start."""
-        _Command(self, request, done)
-        self.loop.settle()
-
     def make_process(
-        self, request: CommandRequest, files: Mapping[int, OpenFile], on_end: Callable[[], None]
+        self,
+        request: CommandRequest,
+        open_files: Callable[[], Mapping[int, OpenFile]],
+        on_end: Callable[[], None],
+        *,
+        terminal: Terminal | None = None,
     ) -> Process:
         """Create a process for the requested program, and run it. Raises `KernelError`, and
-        `WouldBlock` if its module is being fetched: then call again."""
+        `WouldBlock` if its module is being fetched: then call again. `open_files` makes its files,
+        by descriptor."""
         argv = tuple([guest_bytes(word) for word in request.argv])
         environ = guest_environment(request.environ)
         kernel, namespace = self.kernel, self.kernel.namespace
@@ -125,8 +123,10 @@ class WebMachine:
         except BaseException:
             kernel.exit(process, Signal.SIGKILL)
             raise
-        for number, file in files.items():
+        for number, file in open_files().items():
             process.fds.replace(number, file)
+        if terminal is not None:
+            take_terminal(process, terminal)
         become(kernel, process, program)
         process.leave_memory(memory)
         self._watchers[process.pid] = on_end
@@ -151,100 +151,18 @@ class WebMachine:
                     failure = error
         raise failure
 
+    def notices(self, job: int) -> list[str]:
+        """What the sandbox did to a command."""
+        kernel, found = self.kernel, []
+        if job in kernel.out_of_memory_jobs:
+            kernel.out_of_memory_jobs.discard(job)
+            limit = kernel.limits.memory_limit_bytes
+            found.append(f"out of memory ({limit} bytes), a process was ended; raise memoryLimitBytes")
+        found += kernel.job_notices.pop(job, ())
+        return found
 
-class _Command:
-    """A command whose output is captured until it ends."""
-
-    def __init__(
-        self,
-        machine: WebMachine,
-        request: CommandRequest,
-        done: Callable[[Completed | Exception], None],
-    ) -> None:
-        self._machine = machine
-        self._request = request
-        self._done = done
-        self._began = machine.kernel.clock.monotonic()
-        self._output = CapturedOutput(machine.kernel.limits.max_output_bytes)
-        self._process: Process | None = None
-        self._timed_out = False
-        self._ended_ns: int | None = None
-        self._open = 2
-        identity = machine.identity
-        pipe = partial(machine.kernel.anonymous.new, _PIPE_MODE, identity.uid, identity.gid)
-        self._files: dict[int, OpenFile] = {
-            STDIN: CommandInput(request.stdin or b"", pipe),
-            STDOUT: CommandOutput(STDOUT, self, pipe),
-            STDERR: CommandOutput(STDERR, self, pipe),
-        }
-        self._waits: WouldBlock | None = None
-        self._is_over = False
-        self._launch()
-
-    def _launch(self) -> None:
-        machine = self._machine
-        if self._waits is not None:
-            for queue in self._waits.queues:
-                queue.remove(self._relaunch)
-            self._waits = None
-        try:
-            self._process = machine.make_process(self._request, self._files, self._ended)
-        except WouldBlock as block:
-            self._waits = block
-            for queue in block.queues:
-                queue.add(self._relaunch)
-        except KernelError as error:
-            self._is_over = True
-            self._done(error)
-        else:
-            # The time for fetching and compiling does not count.
-            self._began = machine.kernel.clock.monotonic()
-            if self._request.timeout_seconds is not None:
-                deadline = self._began + int(self._request.timeout_seconds * SECOND)
-                machine.loop.at(deadline, self._expire)
-
-    def _relaunch(self) -> None:
-        self._machine.loop.soon(self._launch)
-
-    def _expire(self) -> None:
-        if self._process is not None and self._ended_ns is None:
-            self._timed_out = True
-            self._machine.kernel.kill_job(self._process.job)
-
-    def _ended(self) -> None:
-        self._ended_ns = self._machine.kernel.clock.monotonic()
-        self._machine.loop.not_at(self._expire)
-        # Output that is on its way: children may still write for a moment.
-        if self._open:
-            self._machine.loop.at(self._ended_ns + SECOND // 10, self._finish)
-        else:
-            self._machine.loop.soon(self._finish)
-
-    def _finish(self) -> None:
-        if self._is_over:
-            return
-        self._is_over = True
-        self._machine.loop.not_at(self._finish)
-        for file in self._files.values():
-            if isinstance(file, CommandOutput):
-                file.detach()
-        process, ended_ns = self._process, self._ended_ns
-        assert process is not None
-        assert ended_ns is not None
-        code = TIMEOUT_EXIT_CODE if self._timed_out else exit_code_of(process.exit_status)
-        seconds = (ended_ns - self._began) / SECOND
-        self._done(self._output.completed(Ended(code, self._timed_out, seconds)))
-
-    # OutputSink.
-
-    def printed(self, fd: int, data: bytes) -> None:
-        """See `OutputSink`."""
-        self._output.keep(fd, data)
-        if self._output.truncated and self._process is not None:
-            self._machine.kernel.kill_job(self._process.job)
-
-    def output_closed(self) -> None:
-        """See `OutputSink`."""
-        self._open -= 1
-        if not self._open and self._ended_ns is not None:
-            self._machine.loop.soon(self._finish)
+    def close(self) -> None:
+        """End every process."""
+        self.closed = True
+        self.kernel.kill_all()
+        self.loop.settle()

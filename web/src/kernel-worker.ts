@@ -226,7 +226,7 @@ export class Kernel {
 
   start_guest(
     guest: number, module: number, memory: number, entry: string, variables: string,
-    buffer: number,
+    buffer: number, argument: number,
   ): number {
     let number = guest;
     if (number < 0) {
@@ -240,6 +240,7 @@ export class Kernel {
       entry,
       variables: variables ? variables.split("\n").map(pairOf) : [],
       buffer,
+      argument,
       bell: this.bell,
       functions: this.functions,
     });
@@ -315,6 +316,7 @@ export class Kernel {
         procedures: form.procedures.join("\n"),
         addresses: lines(form.addresses),
         variables: lines(form.variables),
+        starts_threads: form.startsThreads,
         first_pages: form.firstPages,
         most_pages: form.mostPages,
         problem: "",

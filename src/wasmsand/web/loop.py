@@ -44,6 +44,9 @@ class Words:
 
     __slots__ = ("a", "b", "c", "d", "e", "f")
 
+    def __init__(self) -> None:
+        self.a = self.b = self.c = self.d = self.e = self.f = 0
+
 
 class Loop:
     """The guests of one machine."""
@@ -259,7 +262,7 @@ class Task:
         return self._step(self.guest.fork_allowed)
 
     def fork(self, buffer: int, stack_pointer: int) -> int:
-        """The guest has saved its frames: create its child. The child's pid, or a negative errno."""
+        """The guest has saved its frames: create its child. Its pid, or a negative errno."""
         return self._step(partial(self._fork, buffer, stack_pointer))
 
     def _fork(self, buffer: int, stack_pointer: int) -> int:
@@ -369,23 +372,26 @@ class Task:
         turn."""
         turn = self._turn
         assert turn is not None
-        resume: Callable[[], int | Blocked] = lambda: result
+        yields, self._yields = self._yields, False
+        told = False
         if self._has_turn:
             tired = self._clock.monotonic() - self._turn_since > _TURN_NS
-            if not (turn.wanted and (self._yields or tired)) or self.guest.embryo_parent is not None:
-                self._yields = False
+            must = turn.wanted and (yields or tired)
+            if not must or self.guest.embryo_parent is not None:
                 return False
-            if self.guest.told_by_call:
-                resume = partial(self._tell_again, result)
+            told = self.guest.told_by_call
             self.guest.charge.look_again()  # it is not measured while it waits for its turn
             self._pass_turn()
-        self._yields = False
-        turn.ask(partial(self._got_turn, resume))
+        turn.ask(partial(self._got_turn, partial(self._returning, result, told)))
         return True
 
-    def _tell_again(self, result: int) -> int | Blocked:
-        told = self._dispatcher.tell_again()
-        return told if isinstance(told, Blocked) else result
+    def _returning(self, result: int, told: bool) -> int | Blocked:
+        """A finished call returns. `told`: it had told the guest of a signal."""
+        if told:
+            outcome = self._dispatcher.tell_again()
+            if isinstance(outcome, Blocked):
+                return outcome
+        return result
 
     def _got_turn(self, resume: Callable[[], int | Blocked]) -> None:
         self._has_turn = True

@@ -2,8 +2,8 @@
 
 Owns `Loop`, which decides whose waiting call is tried again, and `Task`, the driver of one guest.
 Rules: nothing here waits. A call is answered at once, or a queue or a deadline makes it ready
-again. A guest that computes cannot be interrupted, only ended: its worker is terminated then. It
-learns of signals at its next call.
+again. A guest that computes looks at its signal flag in its loops: if that is set, it calls `tick`.
+A guest without a flag cannot be interrupted, only ended: its worker is terminated then.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from wasmsand.engine.protocol import GuestTrap, TrapKind
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.deadlines import Deadlines
 from wasmsand.kernel.errno import Errno
+from wasmsand.kernel.process.delivery import deliverable_handler
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.machine.bug_log import log_bug
@@ -219,12 +220,21 @@ class Task:
             guest.show_memory()
             enforce_cpu_limit(guest.kernel, guest.process)
             guest.stop_if_over()
+            if guest.flag_address is not None and self._wants_tick():
+                guest.set_signal_flag()  # the program looks at it in its loops
         except ProcessEnded:
             self._end(computing=True)
         except Exception:
             log_bug("host bug while %r was looked at; ending the process", guest.process)
             guest.finish(Signal.SIGKILL)
             self._end(computing=True)
+
+    def _wants_tick(self) -> bool:
+        """Whether the computing guest has to be stopped, told of a signal or make way."""
+        thread = self.guest.thread
+        if thread.stopped or deliverable_handler(thread):
+            return True
+        return self._turn is not None and self._turn.wanted
 
     def _execute(self, change: Execute) -> None:
         self._leave_threads()
@@ -256,6 +266,15 @@ class Task:
         """A call of a function that the engine offers, by its number."""
         handler = instance_of(self.guest.instance).module.engine.functions[function].handler
         return self._step(partial(self._dispatcher.invoke, handler, arguments))
+
+    def tick(self) -> int:
+        """The guest saw its signal flag while it computed. 1 if it has to run signal handlers."""
+        return self._step(self._tick)
+
+    def _tick(self) -> int | Blocked:
+        self.guest.lower_signal_flag()
+        self._yields = self._turn is not None
+        return self._dispatcher.tick()
 
     def fork_allowed(self) -> int:
         """Whether the guest may fork: 0, or a negative errno."""

@@ -8,7 +8,7 @@ import {
   ANSWERED, CALLING, CHANNEL_WORDS, IDLE, MEANING, Meaning, OPERATION, Operation, RESULT, STATE,
   WORDS, type FunctionOffer, type Start,
 } from "./channel.js";
-import { MEMORY_MODULE, MEMORY_NAME } from "./module-form.js";
+import { MEMORY_MODULE, MEMORY_NAME } from "../kernel/module-form.js";
 import { onStart } from "#platform/guest";
 
 /** Thrown to leave a program whose process has ended. */

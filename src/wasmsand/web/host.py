@@ -21,11 +21,13 @@ class WebHost(JavaScriptHost, Protocol):
     """The functions of the JavaScript side."""
 
     def start_guest(
-        self, guest: int, module: int, memory: int, entry: str, variables: str, buffer: int
+        self, guest: int, module: int, memory: int, entry: str, variables: str,
+        buffer: int, argument: int,
     ) -> int:
         """Run a program in a worker: the number of the guest. If `guest` is not -1, that guest goes
         on with this program when it has left the last one. `variables` has a line for each global
-        to set: name, tab, value. `buffer` is the Asyncify buffer of a fork, or -1."""
+        to set: name, tab, value. `buffer` is the Asyncify buffer of a fork, or -1; `argument`
+        that of the entry of a thread, or -1."""
 
     def answer(self, guest: int, result: int) -> None:
         """Answer the call for which a guest waits."""

@@ -27,6 +27,7 @@ from wasmsand.machine.dispatcher import Dispatcher
 from wasmsand.machine.driver import Blocked
 from wasmsand.machine.guest import Execute, Guest
 from wasmsand.web.host import BLOCKED, HANDLE, LEAVE, WebHost
+from wasmsand.web.turns import WebTurn
 
 _TRAP_SIGNALS: Final = {
     TrapKind.ARITHMETIC: Signal.SIGFPE,
@@ -34,6 +35,8 @@ _TRAP_SIGNALS: Final = {
     TrapKind.UNCAUGHT_EXCEPTION: Signal.SIGABRT,
 }
 _MILLISECOND: Final = 1_000_000
+_TURN_NS: Final = 5 * _MILLISECOND
+"""How long a thread keeps its turn while others want it, if it makes calls."""
 
 
 class Words:
@@ -118,8 +121,14 @@ class Loop:
 class Task:
     """One guest, and its `Driver`."""
 
-    def __init__(self, loop: Loop, guest: Guest) -> None:
+    def __init__(self, loop: Loop, guest: Guest, turn: WebTurn | None = None) -> None:
+        """With `turn`, the guest is a further thread of a program."""
         self.guest = guest
+        self._turn = turn
+        self._has_turn = turn is None
+        self._turn_since = 0
+        self._yields = False
+        """Whether it gives other threads their turn before its call returns."""
         self._loop = loop
         self._host = loop.host
         self._clock = guest.kernel.clock
@@ -148,18 +157,26 @@ class Task:
         self._loop.add(guest)
 
     def start_thread(self, guest: Guest) -> None:
-        """Always refuse: this engine has no threads."""
-        raise RuntimeError("this host has no threads")
+        """Run another thread of the guest's program; it waits for its turn."""
+        if self._turn is None:
+            self._turn = WebTurn(self._loop.soon)
+            self._turn_since = self._clock.monotonic()
+        Task(self._loop, guest, self._turn).run()
 
     def yield_turn(self) -> None:
-        """There are no other threads."""
+        """Let other threads of the program run first, when the current call is done."""
+        self._yields = True
 
     # The guest's life.
 
     def run(self) -> None:
-        """Start the program in a worker."""
+        """Start the program in a worker; a further thread first waits for its turn."""
         self.guest.begin_account()
-        self._start_program()
+        if self._turn is None:
+            self._start_program()
+        else:
+            self._computing = False
+            self._turn.ask(partial(self._got_turn, self._dispatcher.begin))
 
     def _start_program(self) -> None:
         instance = instance_of(self.guest.instance)
@@ -172,6 +189,7 @@ class Task:
             instance.entry,
             variables,
             buffer,
+            -1 if instance.argument is None else instance.argument,
         )
         self._loop.tasks[self._number] = self
         self._resumed()
@@ -206,16 +224,19 @@ class Task:
             self._end(computing=True)
 
     def _execute(self, change: Execute) -> None:
+        self._leave_threads()
         self.guest.close()
         self._dispatcher.load(change)
         self._start_program()
 
     def _end(self, *, computing: bool) -> None:
         guest = self.guest
-        del self._loop.tasks[self._number]
+        self._leave_threads()
         if not guest.charge.left:
             guest.leave_memory()
-        self._host.end_guest(self._number, computing)
+        if self._number >= 0:
+            del self._loop.tasks[self._number]
+            self._host.end_guest(self._number, computing)
         guest.close()
         self._dispatcher.forget()
         guest.forget()
@@ -277,7 +298,10 @@ class Task:
         try:
             outcome = act()
             if isinstance(outcome, Blocked):
+                self._pass_turn()
                 self._wait(outcome)
+                return BLOCKED
+            if self._turn is not None and self._must_share(outcome):
                 return BLOCKED
         except ProcessEnded:
             self._end(computing=False)
@@ -322,10 +346,65 @@ class Task:
             queue.remove(self._wake)
         if blocked.deadline is not None:
             self._loop.not_at(self._wake)
-        answer = self._step(self._retry)
-        if answer != BLOCKED:
-            self._host.answer(self._number, answer)
+        self._go_on(self._retry)
 
     def _retry(self) -> int | Blocked:
         outcome = self._dispatcher.retry()
         return outcome if isinstance(outcome, Blocked) else self._dispatcher.go_on(outcome)
+
+    def _go_on(self, act: Callable[[], int | Blocked]) -> None:
+        """Finish a call of a guest that waits, or start a thread that does not run yet."""
+        answer = self._step(act)
+        if answer == BLOCKED:
+            return
+        if self._number >= 0:
+            self._host.answer(self._number, answer)
+        elif answer != LEAVE:
+            self._start_program()
+
+    # The turn.
+
+    def _must_share(self, result: int) -> bool:
+        """A call has its result. Whether the guest gets it later, because it is another thread's
+        turn."""
+        turn = self._turn
+        assert turn is not None
+        resume: Callable[[], int | Blocked] = lambda: result
+        if self._has_turn:
+            tired = self._clock.monotonic() - self._turn_since > _TURN_NS
+            if not (turn.wanted and (self._yields or tired)) or self.guest.embryo_parent is not None:
+                self._yields = False
+                return False
+            if self.guest.told_by_call:
+                resume = partial(self._tell_again, result)
+            self.guest.charge.look_again()  # it is not measured while it waits for its turn
+            self._pass_turn()
+        self._yields = False
+        turn.ask(partial(self._got_turn, resume))
+        return True
+
+    def _tell_again(self, result: int) -> int | Blocked:
+        told = self._dispatcher.tell_again()
+        return told if isinstance(told, Blocked) else result
+
+    def _got_turn(self, resume: Callable[[], int | Blocked]) -> None:
+        self._has_turn = True
+        self._turn_since = self._clock.monotonic()
+        self._go_on(partial(self._see_changes, resume))
+
+    def _see_changes(self, resume: Callable[[], int | Blocked]) -> int | Blocked:
+        self.guest.stop_if_over()
+        self.guest.see_changes()
+        return resume()
+
+    def _pass_turn(self) -> None:
+        if self._turn is not None and self._has_turn:
+            self._has_turn = False
+            self._turn.give()
+
+    def _leave_threads(self) -> None:
+        """The thread ends, or executes another program."""
+        if self._turn is not None:
+            self._pass_turn()
+            self._turn = None
+            self.guest.leave_threads()

@@ -39,6 +39,8 @@ export interface Start {
   variables: [name: string, value: number][];
   /** The Asyncify buffer of a fork, or -1. */
   buffer: number;
+  /** What the entry of a further thread gets, or -1. */
+  argument: number;
   channel: SharedArrayBuffer;
   bell: SharedArrayBuffer;
   functions: FunctionOffer[];

@@ -112,7 +112,9 @@ class Program {
   }
 
   private runProgram(): void {
-    const entry = this.exports[this.start.entry] as () => void;
+    const exported = this.exports[this.start.entry] as (argument?: number) => void;
+    const { argument } = this.start;
+    const entry = argument < 0 ? () => exported() : () => exported(argument);
     if (this.start.buffer >= 0) {
       this.buffer = this.start.buffer;
       this.startRewind(0);

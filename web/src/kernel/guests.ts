@@ -83,7 +83,7 @@ export class Guests {
 
   start_guest(
     guest: number, module: number, memory: number, entry: string, variables: string,
-    buffer: number,
+    buffer: number, argument: number,
   ): number {
     let number = guest;
     if (number < 0) {
@@ -96,6 +96,7 @@ export class Guests {
       entry,
       variables: variables ? variables.split("\n").map(variableOf) : [],
       buffer,
+      argument,
       bell: this.bell,
       functions: this.functions,
     });

@@ -19,6 +19,7 @@ export interface ModuleForm {
   procedures: string;
   addresses: string;
   variables: string;
+  starts_threads: boolean;
   first_pages: number;
   most_pages: number;
   problem: string;
@@ -78,6 +79,7 @@ export class Memories {
       procedures: form.procedures.join("\n"),
       addresses: lines(form.addresses),
       variables: lines(form.variables),
+      starts_threads: form.startsThreads,
       first_pages: form.firstPages,
       most_pages: form.mostPages,
       problem: "",

@@ -21,6 +21,8 @@ export interface Form {
   procedures: string[];
   addresses: [name: string, value: number][];
   variables: [name: string, value: number][];
+  /** Whether it exports the entry of further threads. */
+  startsThreads: boolean;
 }
 
 export class Refused extends Error {}
@@ -28,6 +30,7 @@ export class Refused extends Error {}
 export const MEMORY_MODULE = "wasmsand";
 export const MEMORY_NAME = "memory";
 const PAGES_MAX = 65536;
+const THREAD_ENTRY = "__thread_start";
 
 const CUSTOM = 0, TYPE = 1, IMPORT = 2, FUNCTION = 3, MEMORY = 5, GLOBAL = 6, EXPORT = 7,
   DATA = 11;
@@ -166,7 +169,7 @@ function sections(bytes: Uint8Array): Section[] {
 export function reshape(bytes: Uint8Array): Form {
   const form: Form = {
     bytes, segments: [], firstPages: 0, mostPages: PAGES_MAX,
-    imports: [], procedures: [], addresses: [], variables: [],
+    imports: [], procedures: [], addresses: [], variables: [], startsThreads: false,
   };
   const parts = sections(bytes);
   const body = (id: number) => parts.find((part) => part.id === id)?.body;
@@ -203,25 +206,30 @@ export function reshape(bytes: Uint8Array): Form {
   return form;
 }
 
-function readTypes(body: Uint8Array | undefined): boolean[] {
-  // Only whether a type is `() -> ()` matters here.
-  const plain: boolean[] = [];
-  if (!body) return plain;
+/** Of each type: "" for `() -> ()`, "i" for `(i32) -> ()`, null for all others. */
+function readTypes(body: Uint8Array | undefined): (string | null)[] {
+  const kinds: (string | null)[] = [];
+  if (!body) return kinds;
   const reader = new Reader(body);
   for (let left = reader.u32(); left; left--) {
     if (reader.byte() !== 0x60) throw new Refused("has types that are not of functions");
-    const parameters = reader.u32();
-    for (let n = parameters; n; n--) skipType(reader);
-    const results = reader.u32();
-    for (let n = results; n; n--) skipType(reader);
-    plain.push(parameters === 0 && results === 0);
+    let parameters: string | null = "";
+    for (let n = reader.u32(); n; n--) {
+      const isNumber = valueType(reader) === I32;
+      parameters = isNumber && parameters === "" ? "i" : null;
+    }
+    let results = reader.u32();
+    if (results) parameters = null;
+    for (; results; results--) valueType(reader);
+    kinds.push(parameters);
   }
-  return plain;
+  return kinds;
 }
 
-function skipType(reader: Reader): void {
+function valueType(reader: Reader): number {
   const type = reader.byte();
   if (type === 0x63 || type === 0x64) reader.u32();
+  return type;
 }
 
 function* numbers(body: Uint8Array | undefined): Generator<number> {
@@ -246,7 +254,7 @@ function readGlobals(
 }
 
 function readExports(
-  reader: Reader, form: Form, functions: number[], types: boolean[],
+  reader: Reader, form: Form, functions: number[], types: (string | null)[],
   globals: { mutable: boolean; value: number | null }[],
 ): void {
   for (let left = reader.u32(); left; left--) {
@@ -256,7 +264,9 @@ function readExports(
     if (/[\t\n]/.test(name)) continue;
     if (kind === 0) {
       const type = functions[index];
-      if (type !== undefined && types[type]) form.procedures.push(name);
+      if (type === undefined) continue;
+      if (types[type] === "") form.procedures.push(name);
+      if (types[type] === "i" && name === THREAD_ENTRY) form.startsThreads = true;
     } else if (kind === 3) {
       const found = globals[index];
       if (found && found.value !== null) {

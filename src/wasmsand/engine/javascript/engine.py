@@ -27,6 +27,7 @@ from wasmsand.engine.protocol import (
 from wasmsand.engine.stored_memory import StoredMemory
 
 PAGE: Final = 65536
+_THREAD_ENTRY: Final = "__thread_start"
 _CALLABLE: Final = frozenset({("linux", "syscall"), ("linux", "fork")})
 
 
@@ -50,9 +51,13 @@ class JavaScriptInstance:
         self.variables = dict(start.variables)
         """The values of mutable globals with which it starts, where they differ."""
         self.fork: Fork | None = None
+        self.argument: int | None = None
+        """What the entry of a further thread gets."""
         self._host = module.engine.host
         self._transfer = module.engine.transfer
         self._closed = False
+        self._users = [1]
+        """How many threads use the memory."""
 
     # LinearMemory.
 
@@ -123,7 +128,20 @@ class JavaScriptInstance:
         """Free the memory. Idempotent."""
         if not self._closed:
             self._closed = True
-            self._host.free_memory(self.memory)
+            self._users[0] -= 1
+            if not self._users[0]:
+                self._host.free_memory(self.memory)
+
+    def new_thread(self, stack_pointer: int, argument: int) -> JavaScriptInstance:
+        """Another thread of the program, in the same memory. Raises `ModuleRejected`."""
+        if not self.module.starts_threads:
+            raise ModuleRejected(f"has no function {_THREAD_ENTRY}")
+        start = Start(_THREAD_ENTRY, 0, {"__stack_pointer": stack_pointer})
+        thread = JavaScriptInstance(self.module, self.memory, self.most, start)
+        thread.argument = argument
+        thread._users = self._users
+        self._users[0] += 1
+        return thread
 
     # Forks.
 
@@ -154,6 +172,7 @@ class JavaScriptModule:
         self.procedures = frozenset(form.procedures.splitlines())  # type: ignore[attr-defined]
         self.addresses = _numbers(form.addresses)  # type: ignore[attr-defined]
         self.variables = _numbers(form.variables)  # type: ignore[attr-defined]
+        self.starts_threads: bool = form.starts_threads  # type: ignore[attr-defined]
         self._first: int = form.first_pages * PAGE  # type: ignore[attr-defined]
         self._most: int = form.most_pages * PAGE  # type: ignore[attr-defined]
 
@@ -176,6 +195,17 @@ class JavaScriptModule:
         if memory < 0:
             raise MemoryError("the browser has no room for another memory")
         return JavaScriptInstance(self, memory, most, start)
+
+
+class JavaScriptThreads:
+    """Several threads of a program, each in a worker: see `ProgramThreads`."""
+
+    def new_thread(self, program: Instance, stack_pointer: int, argument: int) -> Instance:
+        """Create another thread."""
+        return instance_of(program).new_thread(stack_pointer, argument)
+
+    def catch_up(self, thread: Instance) -> None:
+        """Nothing to do: the host is asked for the size of a memory each time."""
 
 
 class JavaScriptImage:
@@ -210,7 +240,9 @@ class JavaScriptEngine:
         self._offered: dict[tuple[str, str], HostFunction] = {}
         self.functions: list[HostFunction] = []
         """What guests may import, beside the two functions of the Linux ABI, by number."""
-        self.abilities = Abilities(compile_workers=CompileHere(self.load))
+        self.abilities = Abilities(
+            compile_workers=CompileHere(self.load), program_threads=JavaScriptThreads()
+        )
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
         """Let guests import these functions from now on. Idempotent."""

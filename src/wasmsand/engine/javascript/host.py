@@ -25,6 +25,8 @@ class ModuleForm(Protocol):
     """Exported immutable i32 globals: name, tab, value; one per line."""
     variables: str
     """Exported mutable i32 globals with their initial values, in the same form."""
+    starts_threads: bool
+    """Whether it exports the entry of further threads."""
     first_pages: int
     """The size of its memory at the start."""
     most_pages: int

@@ -32,7 +32,7 @@ function platform(name) {
   };
 }
 
-const node = { ...common, platform: "node", external: ["pyodide"], plugins: [platform("node")] };
+const node = { ...common, platform: "node", external: ["pyodide", "pyodide/*"], plugins: [platform("node")] };
 const browser = { ...common, platform: "browser", format: "esm", plugins: [platform("browser")] };
 await Promise.all([
   build({

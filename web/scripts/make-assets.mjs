@@ -92,6 +92,9 @@ function addPyodide() {
   for (const name of ["pyodide.asm.wasm", "python_stdlib.zip"]) {
     fetched[name] = add(readFileSync(join(pyodideDirectory, name)));
   }
+  // The list of Pyodide's packages, of which the kernel needs none.
+  const lock = JSON.parse(readFileSync(join(pyodideDirectory, "pyodide-lock.json"), "utf8"));
+  fetched["pyodide-lock.json"] = add(Buffer.from(JSON.stringify({ info: lock.info, packages: {} })));
   return { version, fetched };
 }
 

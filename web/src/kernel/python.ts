@@ -28,13 +28,13 @@ export async function startPython(
   let pyodide: Pyodide | undefined;
   if (snapshot) {
     try {
-      pyodide = await startPyodide(index, { _loadSnapshot: snapshot });
+      pyodide = await startPyodide(index, snapshot);
     } catch (error) {
       report(error);
     }
   }
   const fromSnapshot = pyodide !== undefined;
-  pyodide ??= await startPyodide(index, {});
+  pyodide ??= await startPyodide(index, null);
   pyodide.FS.writeFile(KERNEL_PATH, kernel);
   const document = JSON.parse(new TextDecoder().decode(layout)) as Layout;
   mountImage(pyodide, IMAGE_PATH, document, readAssetNow, report);

@@ -7,6 +7,7 @@
 import { AssetError } from "../../assets/asset-error.js";
 import { LAYOUT_FORMAT, type AssetIndex } from "../../assets/layout.js";
 import type { Start } from "../../guest/channel.js";
+import { pyodideOptions, type CreateModule } from "../../kernel/pyodide-options.js";
 import type { Pyodide } from "../../kernel/service.js";
 import type { FromKernel, ToKernel } from "../../messages.js";
 import {
@@ -133,8 +134,13 @@ async function withPyodideFiles<Result>(
   }
 }
 
-export async function startPyodide(index: AssetIndex, options: object): Promise<Pyodide> {
+export async function startPyodide(
+  index: AssetIndex, snapshot: Uint8Array | null,
+): Promise<Pyodide> {
   const place = `${base}pyodide/`;
   const { loadPyodide } = await import(/* @vite-ignore */ `${place}pyodide.mjs`);
-  return withPyodideFiles(index, place, () => loadPyodide({ indexURL: place, ...options }));
+  const create: CreateModule = async (settings) =>
+    (await import(/* @vite-ignore */ `${place}pyodide.asm.mjs`)).default(settings);
+  const options = { indexURL: place, ...pyodideOptions(create, snapshot) };
+  return withPyodideFiles(index, place, () => loadPyodide(options));
 }

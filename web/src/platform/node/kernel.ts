@@ -10,10 +10,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { parentPort, Worker } from "node:worker_threads";
 import { gunzip, gunzipSync } from "node:zlib";
-import { loadPyodide } from "pyodide";
+import { loadPyodide, version } from "pyodide";
 import { missing, wrongHash } from "../../assets/asset-error.js";
 import { assetName, INDEX_NAME, LAYOUT_FORMAT, type AssetIndex } from "../../assets/layout.js";
 import type { Start } from "../../guest/channel.js";
+import { pyodideOptions, type CreateModule } from "../../kernel/pyodide-options.js";
 import type { Pyodide } from "../../kernel/service.js";
 import type { FromKernel, ToKernel } from "../../messages.js";
 
@@ -92,7 +93,14 @@ export function readAssetNow(hash: string): Uint8Array {
   return checked(hash, bytes);
 }
 
-/** Start Pyodide. */
-export async function startPyodide(_index: AssetIndex, options: object): Promise<Pyodide> {
-  return (await loadPyodide({ ...options })) as unknown as Pyodide;
+/** Start Pyodide, from a stored memory if there is one. */
+export async function startPyodide(
+  index: AssetIndex, snapshot: Uint8Array | null,
+): Promise<Pyodide> {
+  if (index.pyodideVersion !== version) {
+    throw missing(INDEX_NAME, `it was made for Pyodide ${index.pyodideVersion}, not ${version}`);
+  }
+  // @ts-expect-error the module has no types
+  const create = (await import("pyodide/pyodide.asm.mjs")).default as CreateModule;
+  return (await loadPyodide(pyodideOptions(create, snapshot))) as unknown as Pyodide;
 }

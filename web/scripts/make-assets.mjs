@@ -27,7 +27,6 @@ const { values: options } = parseArgs({
 });
 const target = join(web, "assets");
 const pyodideDirectory = join(web, "node_modules/pyodide");
-mkdirSync(join(target, "pyodide"), { recursive: true });
 
 const named = new Set(["index.json", "pyodide"]);
 let bytesStored = 0;
@@ -59,7 +58,7 @@ function addPieces(path) {
   return { size, pieceBytes: PIECE_BYTES, pieces };
 }
 
-function addImage(directory) {
+function addImage(directory, further) {
   const text = readFileSync(join(directory, "manifest.json"));
   const manifest = JSON.parse(text);
   const files = [{ name: "manifest.json", size: text.length, asset: add(text) }];
@@ -79,17 +78,18 @@ function addImage(directory) {
     }
   }
   files.push({ name: manifest.contents.file, ...addPieces(join(directory, manifest.contents.file)) });
+  for (const [name, content] of Object.entries(further)) {
+    files.push({ name, size: content.length, asset: add(content) });
+  }
   const layout = { files, beginnings: add(Buffer.concat(beginnings)), beginningBytes: BEGINNING_BYTES };
-  return { layout, hash: add(Buffer.from(JSON.stringify(layout))) };
+  return add(Buffer.from(JSON.stringify(layout)));
 }
 
 function addPyodide() {
   const version = JSON.parse(readFileSync(join(pyodideDirectory, "package.json"), "utf8")).version;
-  for (const script of ["pyodide.mjs", "pyodide.asm.mjs"]) {
-    copyFileSync(join(pyodideDirectory, script), join(target, "pyodide", script));
-  }
+  copyFileSync(join(pyodideDirectory, "pyodide.mjs"), join(target, "pyodide", "pyodide.mjs"));
   const fetched = {};
-  for (const name of ["pyodide.asm.wasm", "python_stdlib.zip"]) {
+  for (const name of ["pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"]) {
     fetched[name] = add(readFileSync(join(pyodideDirectory, name)));
   }
   // The list of Pyodide's packages, of which the kernel needs none.
@@ -102,17 +102,21 @@ if (!existsSync(join(options.image, "manifest.json"))) {
   console.error(`make-assets: no user space in ${options.image}: run 'make build' first`);
   process.exit(1);
 }
-const image = addImage(options.image);
+rmSync(join(target, "pyodide"), { recursive: true, force: true });
+mkdirSync(join(target, "pyodide"), { recursive: true });
 const pyodide = addPyodide();
 const kernel = await kernelArchive(join(root, "src"));
+const layout = addImage(options.image, {
+  "kernel.zip": kernel,
+  "python_stdlib.zip": readFileSync(join(pyodideDirectory, "python_stdlib.zip")),
+});
 let snapshot = null;
 if (!options["no-snapshot"]) {
   snapshot = add(await kernelSnapshot(kernel, options.image));
 }
 const index = {
   format: 1,
-  layout: image.hash,
-  kernel: add(kernel),
+  layout,
   pyodide: pyodide.fetched,
   pyodideVersion: pyodide.version,
   snapshot,

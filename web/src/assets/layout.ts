@@ -12,16 +12,14 @@ export interface AssetIndex {
   format: number;
   /** A JSON document: `Layout`. */
   layout: string;
-  /** The sources of the kernel, a zip file. */
-  kernel: string;
-  /** The files of Pyodide that are not scripts, by name. */
+  /** The files of Pyodide, by name; only pyodide.mjs is a file of its own. */
   pyodide: Record<string, string>;
   pyodideVersion: string;
   /** Memory of Pyodide with the kernel imported, if there is one. */
   snapshot: string | null;
 }
 
-/** A file of the image directory that Python sees. */
+/** A file of the directory that Python sees: the image, kernel.zip and python_stdlib.zip. */
 export type ImageFile = { name: string; size: number } & (
   | { asset: string }
   | { asset: string; beginningAt: number }

@@ -23,7 +23,7 @@ function growing(create: CreateModule, size: number): CreateModule {
 
 /** Options for `loadPyodide`. */
 export function pyodideOptions(create: CreateModule, snapshot: Uint8Array | null): object {
-  if (!snapshot) return {};
+  if (!snapshot) return { createPyodideModule: create };
   return {
     _loadSnapshot: snapshot,
     createPyodideModule: growing(create, snapshot.length),

@@ -10,7 +10,8 @@ import { mountImage } from "./asset-files.js";
 import type { BootModule, Pyodide } from "./service.js";
 
 export const IMAGE_PATH = "/image";
-export const KERNEL_PATH = "/kernel.zip";
+/** The sources of the kernel. A stored memory refers to this path. */
+const KERNEL_PATH = "/kernel.zip";
 
 export interface Python {
   pyodide: Pyodide;
@@ -21,9 +22,8 @@ export interface Python {
 export async function startPython(
   index: AssetIndex, wantSnapshot: boolean, report: (error: unknown) => void,
 ): Promise<Python> {
-  const [layout, kernel, snapshot] = await Promise.all([
-    readAsset(index.layout), readAsset(index.kernel),
-    wantSnapshot && index.snapshot ? readAsset(index.snapshot) : null,
+  const [layout, snapshot] = await Promise.all([
+    readAsset(index.layout), wantSnapshot && index.snapshot ? readAsset(index.snapshot) : null,
   ]);
   let pyodide: Pyodide | undefined;
   if (snapshot) {
@@ -35,9 +35,19 @@ export async function startPython(
   }
   const fromSnapshot = pyodide !== undefined;
   pyodide ??= await startPyodide(index, null);
-  pyodide.FS.writeFile(KERNEL_PATH, kernel);
   const document = JSON.parse(new TextDecoder().decode(layout)) as Layout;
   mountImage(pyodide, IMAGE_PATH, document, readAssetNow, report);
+  pyodide.FS.symlink(`${IMAGE_PATH}/kernel.zip`, KERNEL_PATH);
   if (!fromSnapshot) pyodide.runPython(`import sys; sys.path.insert(0, '${KERNEL_PATH}')`);
+  if (fromSnapshot) fetchLibraryLater(pyodide);
   return { pyodide, boot: pyodide.pyimport("wasmsand.web.boot") as BootModule, fromSnapshot };
+}
+
+/** A stored memory has imported what it needs: the library is read only at a later import. */
+function fetchLibraryLater(pyodide: Pyodide): void {
+  const path = pyodide.runPython(
+    "next(path for path in sys.path if path.endswith('.zip') and path.startswith('/lib/'))",
+  ) as string;
+  pyodide.FS.unlink(path);
+  pyodide.FS.symlink(`${IMAGE_PATH}/python_stdlib.zip`, path);
 }

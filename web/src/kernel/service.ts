@@ -33,7 +33,8 @@ export type EmscriptenNode = any;
 export interface EmscriptenFs {
   mkdirTree(path: string): void;
   mount(type: object, options: object, path: string): void;
-  writeFile(path: string, data: Uint8Array): void;
+  symlink(target: string, path: string): void;
+  unlink(path: string): void;
   createNode(parent: EmscriptenNode, name: string, mode: number, device: number): EmscriptenNode;
   ErrnoError: new (errno: number) => Error;
 }

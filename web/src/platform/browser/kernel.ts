@@ -114,9 +114,13 @@ const TYPES: Record<string, string> = {
   wasm: "application/wasm", zip: "application/zip", json: "application/json",
 };
 
+/** A zip file without files: its end record. */
+const EMPTY_ZIP = new Uint8Array([0x50, 0x4b, 5, 6, ...new Array<number>(18).fill(0)]);
+const LIBRARY = "python_stdlib.zip";
+
 /** Pyodide fetches its files by URL; answer from the assets. */
 async function withPyodideFiles<Result>(
-  index: AssetIndex, place: string, act: () => Promise<Result>,
+  index: AssetIndex, place: string, needsLibrary: boolean, act: () => Promise<Result>,
 ): Promise<Result> {
   const fetchAny = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
@@ -124,8 +128,9 @@ async function withPyodideFiles<Result>(
     const name = url.startsWith(place) ? url.slice(place.length) : "";
     const hash = index.pyodide[name];
     if (hash === undefined) return fetchAny(input, init);
+    const content = name === LIBRARY && !needsLibrary ? EMPTY_ZIP : await readAsset(hash);
     const type = TYPES[name.split(".").at(-1)!] ?? "application/octet-stream";
-    return new Response((await readAsset(hash)) as BodyInit, { headers: { "content-type": type } });
+    return new Response(content as BodyInit, { headers: { "content-type": type } });
   };
   try {
     return await act();
@@ -134,13 +139,24 @@ async function withPyodideFiles<Result>(
   }
 }
 
+/** Import a script that is an asset. */
+async function importAsset(hash: string): Promise<{ default: CreateModule }> {
+  const source = new Blob([(await readAsset(hash)) as BlobPart], { type: "text/javascript" });
+  const url = URL.createObjectURL(source);
+  try {
+    return await import(/* @vite-ignore */ url);
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
 export async function startPyodide(
   index: AssetIndex, snapshot: Uint8Array | null,
 ): Promise<Pyodide> {
   const place = `${base}pyodide/`;
-  const { loadPyodide } = await import(/* @vite-ignore */ `${place}pyodide.mjs`);
-  const create: CreateModule = async (settings) =>
-    (await import(/* @vite-ignore */ `${place}pyodide.asm.mjs`)).default(settings);
+  const [{ loadPyodide }, { default: create }] = await Promise.all([
+    import(/* @vite-ignore */ `${place}pyodide.mjs`), importAsset(index.pyodide["pyodide.asm.mjs"]!),
+  ]);
   const options = { indexURL: place, ...pyodideOptions(create, snapshot) };
-  return withPyodideFiles(index, place, () => loadPyodide(options));
+  return withPyodideFiles(index, place, snapshot === null, () => loadPyodide(options));
 }

@@ -220,7 +220,7 @@ class Asyncify:
 def read_header(memory: LinearMemory, buffer: int) -> tuple[int, int]:
     """The end of the saved frames, and the end of the buffer. Raises `GuestTrap`."""
     size = memory.memory_size()
-    if 0 <= buffer and buffer + _HEADER.size <= size:
+    if buffer >= 0 and buffer + _HEADER.size <= size:
         current, end = _HEADER.unpack(memory.read(buffer, _HEADER.size))
         if current <= end <= size:
             return current, end

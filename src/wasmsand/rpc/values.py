@@ -16,13 +16,16 @@ from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import (
+    DisplayItem,
     FileInfo,
     NetworkRules,
     PackageInfo,
     PortInfo,
     ProcessInfo,
+    PythonError,
     Usage,
 )
+from wasmsand.wire import strict_json
 
 if TYPE_CHECKING:
     from wasmsand.sdk.mounts import Mount
@@ -250,3 +253,28 @@ def descriptors_in(params: Params, name: str) -> tuple[int, ...]:
     if any(not 3 <= number < 256 for number in numbers):
         raise invalid(f"{name} must be descriptors from 3 to 255")
     return tuple(numbers)
+
+
+def item_out(item: DisplayItem) -> dict[str, object]:
+    """An item; its forms are those of a notebook."""
+    return {
+        "data": item.as_json(),
+        "metadata": dict(item.metadata),
+        "isMain": item.is_main,
+        "displayId": item.display_id,
+    }
+
+
+def sendable(value: object) -> object:
+    """`value`, or None if JSON cannot represent it, such as NaN or a number with thousands of
+    digits."""
+    try:
+        strict_json.encode(value)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def error_out(error: PythonError) -> dict[str, object]:
+    """An exception of a program."""
+    return {"type": error.type, "message": error.message, "traceback": error.traceback}

@@ -13,6 +13,10 @@ from wasmsand.engine.javascript.host import TRANSFER_BYTES
 from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine.image import image_at
 from wasmsand.web.host import WebHost
+from wasmsand.web.methods_commands import COMMAND_METHODS
+from wasmsand.web.methods_files import FILE_METHODS
+from wasmsand.web.methods_sessions import SESSION_METHODS
+from wasmsand.web.methods_state import STATE_METHODS
 from wasmsand.web.service import Service
 
 transfer = bytearray(TRANSFER_BYTES)
@@ -26,4 +30,9 @@ def prepare(image: str) -> FrozenTree:
 
 def boot(host: WebHost, image: str) -> Service:
     """Make the service of a sandbox from an image in this directory."""
+<<<<<<< HEAD
     return Service(host, JavaScriptEngine(host, transfer), prepare(image))
+=======
+    methods = COMMAND_METHODS | FILE_METHODS | SESSION_METHODS | STATE_METHODS
+    return Service(host, JavaScriptEngine(host, transfer), image_at(Path(image)), methods)
+>>>>>>> wt-page

@@ -22,7 +22,8 @@ from wasmsand.kernel.files.pipe import PipeEnd, make_pipe
 from wasmsand.kernel.files.terminal import Terminal, TerminalFile
 from wasmsand.kernel.flags import O_RDWR
 from wasmsand.kernel.process.process import Process
-from wasmsand.kernel.wait import WouldBlock
+from wasmsand.kernel.vfs import Stat
+from wasmsand.kernel.wait import WaitQueue, WouldBlock
 from wasmsand.machine.command import (
     STDERR,
     STDIN,
@@ -130,7 +131,7 @@ class Command:
         code = TIMEOUT_EXIT_CODE if self.timed_out else exit_code_of(process.exit_status)
         return Ended(code, self.timed_out, (ended_ns - self.began_ns) / SECOND, notices)
 
-    def new_pipe(self) -> Callable[[], object]:
+    def new_pipe(self) -> Callable[[], Stat]:
         """Makes the stat of a pipe of the user."""
         identity = self._machine.identity
         new = self._machine.kernel.anonymous.new
@@ -156,10 +157,10 @@ class CapturedCommand(Command):
     def open_files(self) -> Mapping[int, OpenFile]:
         """See `Command`."""
         pipe = self.new_pipe()
-        stdout, stderr = CommandOutput(STDOUT, self, pipe), CommandOutput(STDERR, self, pipe)  # type: ignore[arg-type]
+        stdout, stderr = CommandOutput(STDOUT, self, pipe), CommandOutput(STDERR, self, pipe)
         self._outputs = (stdout, stderr)
         return {
-            STDIN: CommandInput(self._request.stdin or b"", pipe),  # type: ignore[arg-type]
+            STDIN: CommandInput(self._request.stdin or b"", pipe),
             STDOUT: stdout,
             STDERR: stderr,
         }
@@ -229,14 +230,14 @@ class StartedCommand(Command):
         files: dict[int, OpenFile] = {}
         stat = new_pipe()
         for fd in (STDOUT, STDERR, *request.extra_outputs):
-            files[fd] = ChannelOutput(self._channel, fd, stat)  # type: ignore[arg-type]
+            files[fd] = ChannelOutput(self._channel, fd, stat)
         inputs = request.extra_inputs
         if request.stdin is None:
             inputs = (STDIN, *inputs)
         else:
-            files[STDIN] = CommandInput(request.stdin, new_pipe)  # type: ignore[arg-type]
+            files[STDIN] = CommandInput(request.stdin, new_pipe)
         for fd in inputs:
-            pipe = make_pipe(self._machine.kernel.pipes, 0, new_pipe())  # type: ignore[arg-type]
+            pipe = make_pipe(self._machine.kernel.pipes, 0, new_pipe())
             files[fd], self._inputs[fd] = pipe
         return files
 
@@ -309,20 +310,21 @@ class StartedCommand(Command):
             while waiting:
                 del waiting[: source.write(bytes(waiting[:65536]))]
         except WouldBlock as block:
-            again = partial(self._loop.soon, partial(self._push, fd))
-
-            def woken() -> None:
-                for queue in block.queues:
-                    queue.remove(woken)
-                again()
-
-            for queue in block.queues:
-                queue.add(woken)
+            self._push_when(block.queues, fd)
             return
         except KernelError:  # nobody reads it any longer
             self._outgoing.pop(fd, None)
         if fd in self._closing:
             self._inputs.pop(fd).dispose()
+
+    def _push_when(self, queues: tuple[WaitQueue, ...], fd: int) -> None:
+        def woken() -> None:
+            for queue in queues:
+                queue.remove(woken)
+            self._loop.soon(partial(self._push, fd))
+
+        for queue in queues:
+            queue.add(woken)
 
 
 class TerminalCommand(Command):

@@ -21,8 +21,14 @@ class WebHost(JavaScriptHost, Protocol):
     """The functions of the JavaScript side."""
 
     def start_guest(
-        self, guest: int, module: int, memory: int, entry: str, variables: str,
-        buffer: int, argument: int,
+        self,
+        guest: int,
+        module: int,
+        memory: int,
+        entry: str,
+        variables: str,
+        buffer: int,
+        argument: int,
     ) -> int:
         """Run a program in a worker: the number of the guest. If `guest` is not -1, that guest goes
         on with this program when it has left the last one. `variables` has a line for each global

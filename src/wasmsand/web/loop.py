@@ -2,8 +2,8 @@
 
 Owns `Loop`, which decides whose waiting call is tried again, and `Task`, the driver of one guest.
 Rules: nothing here waits. A call is answered at once, or a queue or a deadline makes it ready
-again. A guest that computes cannot be interrupted, only ended: its worker is terminated then. It
-learns of signals at its next call.
+again. A guest that computes looks at its signal flag in its loops: if that is set, it calls `tick`.
+A guest without a flag cannot be interrupted, only ended: its worker is terminated then.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from wasmsand.engine.protocol import GuestTrap, TrapKind
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.deadlines import Deadlines
 from wasmsand.kernel.errno import Errno
+from wasmsand.kernel.process.delivery import deliverable_handler
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.machine.bug_log import log_bug
@@ -43,6 +44,9 @@ class Words:
     """The arguments of a system call."""
 
     __slots__ = ("a", "b", "c", "d", "e", "f")
+
+    def __init__(self) -> None:
+        self.a = self.b = self.c = self.d = self.e = self.f = 0
 
 
 class Loop:
@@ -216,12 +220,21 @@ class Task:
             guest.show_memory()
             enforce_cpu_limit(guest.kernel, guest.process)
             guest.stop_if_over()
+            if guest.flag_address is not None and self._wants_tick():
+                guest.set_signal_flag()  # the program looks at it in its loops
         except ProcessEnded:
             self._end(computing=True)
         except Exception:
             log_bug("host bug while %r was looked at; ending the process", guest.process)
             guest.finish(Signal.SIGKILL)
             self._end(computing=True)
+
+    def _wants_tick(self) -> bool:
+        """Whether the computing guest has to be stopped, told of a signal or make way."""
+        thread = self.guest.thread
+        if thread.stopped or deliverable_handler(thread):
+            return True
+        return self._turn is not None and self._turn.wanted
 
     def _execute(self, change: Execute) -> None:
         self._leave_threads()
@@ -254,12 +267,21 @@ class Task:
         handler = instance_of(self.guest.instance).module.engine.functions[function].handler
         return self._step(partial(self._dispatcher.invoke, handler, arguments))
 
+    def tick(self) -> int:
+        """The guest saw its signal flag while it computed. 1 if it has to run signal handlers."""
+        return self._step(self._tick)
+
+    def _tick(self) -> int | Blocked:
+        self.guest.lower_signal_flag()
+        self._yields = self._turn is not None
+        return self._dispatcher.tick()
+
     def fork_allowed(self) -> int:
         """Whether the guest may fork: 0, or a negative errno."""
         return self._step(self.guest.fork_allowed)
 
     def fork(self, buffer: int, stack_pointer: int) -> int:
-        """The guest has saved its frames: create its child. The child's pid, or a negative errno."""
+        """The guest has saved its frames: create its child. Its pid, or a negative errno."""
         return self._step(partial(self._fork, buffer, stack_pointer))
 
     def _fork(self, buffer: int, stack_pointer: int) -> int:
@@ -369,23 +391,26 @@ class Task:
         turn."""
         turn = self._turn
         assert turn is not None
-        resume: Callable[[], int | Blocked] = lambda: result
+        yields, self._yields = self._yields, False
+        told = False
         if self._has_turn:
             tired = self._clock.monotonic() - self._turn_since > _TURN_NS
-            if not (turn.wanted and (self._yields or tired)) or self.guest.embryo_parent is not None:
-                self._yields = False
+            must = turn.wanted and (yields or tired)
+            if not must or self.guest.embryo_parent is not None:
                 return False
-            if self.guest.told_by_call:
-                resume = partial(self._tell_again, result)
+            told = self.guest.told_by_call
             self.guest.charge.look_again()  # it is not measured while it waits for its turn
             self._pass_turn()
-        self._yields = False
-        turn.ask(partial(self._got_turn, resume))
+        turn.ask(partial(self._got_turn, partial(self._returning, result, told)))
         return True
 
-    def _tell_again(self, result: int) -> int | Blocked:
-        told = self._dispatcher.tell_again()
-        return told if isinstance(told, Blocked) else result
+    def _returning(self, result: int, told: bool) -> int | Blocked:
+        """A finished call returns. `told`: it had told the guest of a signal."""
+        if told:
+            outcome = self._dispatcher.tell_again()
+            if isinstance(outcome, Blocked):
+                return outcome
+        return result
 
     def _got_turn(self, resume: Callable[[], int | Blocked]) -> None:
         self._has_turn = True

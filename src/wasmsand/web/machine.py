@@ -157,7 +157,9 @@ class WebMachine:
         if job in kernel.out_of_memory_jobs:
             kernel.out_of_memory_jobs.discard(job)
             limit = kernel.limits.memory_limit_bytes
-            found.append(f"out of memory ({limit} bytes), a process was ended; raise memoryLimitBytes")
+            found.append(
+                f"out of memory ({limit} bytes), a process was ended; raise memoryLimitBytes"
+            )
         found += kernel.job_notices.pop(job, ())
         return found
 

@@ -9,9 +9,11 @@ file is checked by the host before it is used.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from typing import NoReturn
 
 from wasmsand.engine.javascript.engine import JavaScriptEngine, JavaScriptImage
-from wasmsand.engine.protocol import Instance, Module, ModuleRejected
+from wasmsand.engine.protocol import Engine, Instance, Module, ModuleRejected
 from wasmsand.kernel.limits import GUEST_MODULE_BYTES_MAX, IO_CHUNK
 from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.process.thread import Thread
@@ -26,7 +28,8 @@ class WebModules:
     """The programs of one machine."""
 
     def __init__(self, engine: JavaScriptEngine, host: WebHost) -> None:
-        self.engine = engine
+        self.engine: Engine = engine
+        self._programs = engine
         self._host = host
         self._wanted: dict[str, WaitQueue] = {}
         """What is being fetched, by its hash."""
@@ -39,7 +42,7 @@ class WebModules:
     def module(self, thread: Thread, program: Program) -> Module:
         """See `ModuleSource`."""
         key = program.content_key or self._hash(program)
-        module = self.engine.find(key)
+        module: Module | None = self._programs.find(key)
         if module is None:
             if program.of_image:
                 self._require(program, key)
@@ -69,7 +72,7 @@ class WebModules:
     def module_fetched(self, key: str, form: object) -> None:
         """The host has compiled a module."""
         try:
-            require_one_abi(self.engine.keep(key, form))
+            require_one_abi(self._programs.keep(key, form))
         except ModuleRejected as error:
             self.failed(key, str(error))
             return
@@ -79,7 +82,7 @@ class WebModules:
         """The host has a stored memory, which it knows by this number."""
         prepared = prepared_program(key).prepared
         assert prepared is not None  # it was found by its memory
-        self._images[key] = JavaScriptImage(self.engine, image, prepared.memory)
+        self._images[key] = JavaScriptImage(self._programs, image, prepared.memory)
         self._arrived(key)
 
     def failed(self, key: str, problem: str) -> None:
@@ -95,11 +98,11 @@ class WebModules:
 
     # Helpers.
 
-    def _fetch(self, key: str, fetch: object) -> None:
+    def _fetch(self, key: str, fetch: Callable[[str], None]) -> NoReturn:
         queue = self._wanted.get(key)
         if queue is None:
             queue = self._wanted[key] = WaitQueue()
-            fetch(key)  # type: ignore[operator]
+            fetch(key)
         raise WouldBlock((queue,), interruptible=False)
 
     def _require(self, program: Program, key: str) -> None:

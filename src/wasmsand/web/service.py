@@ -16,41 +16,48 @@ from wasmsand.engine.javascript.engine import JavaScriptEngine
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine.bug_log import log_bug
-from wasmsand.machine.command import Completed, Ended
-from wasmsand.machine.files import FileEntry
-from wasmsand.machine.processes import list_processes, send_signal
-from wasmsand.rpc import values
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
-from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder
-from wasmsand.sdk.errors import SandboxError, command_error, file_errors
+from wasmsand.sdk import arguments
+from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.errors import CommandError, SandboxError, command_error
 from wasmsand.sdk.options import SandboxOptions
-from wasmsand.web.commands import CapturedCommand, StartedCommand, TerminalCommand
+from wasmsand.web.commands import StartedCommand, TerminalCommand
 from wasmsand.web.host import LEAVE, WebHost
 from wasmsand.web.machine import WebMachine
+from wasmsand.web.sessions import WebSession
 
 Answer = tuple[dict[str, Any], bytes | None]
 OK: Final[Answer] = ({"ok": True}, None)
 _HANDLES_MAX: Final = 256
-_INTERACTIVE: Final = ("/bin/bash", "-i")
+Handle = StartedCommand | TerminalCommand | WebSession[Any]
+"""What a page knows by a number."""
 
 
 class Service:
     """One sandbox, for JavaScript."""
 
-    def __init__(self, host: WebHost, engine: JavaScriptEngine, image: FrozenTree) -> None:
+    def __init__(
+        self,
+        host: WebHost,
+        engine: JavaScriptEngine,
+        image: FrozenTree,
+        methods: Mapping[str, Handler],
+    ) -> None:
+        self._methods = methods
         self._host = host
         self._engine = engine
-        self._image = image
-        self._handles: dict[int, StartedCommand | TerminalCommand] = {}
-        self._next = 0
-        self._snapshots: dict[str, tuple[FrozenTree, dict[str, str]]] = {}
-        self._begin(SandboxOptions(), image)
+        self.image = image
+        self.handles: dict[int, Handle] = {}
+        self.last_handle = 0
+        self.snapshots: dict[str, tuple[FrozenTree, dict[str, str]]] = {}
+        self.begin(SandboxOptions(), image)
 
-    def _begin(self, options: SandboxOptions, image: FrozenTree) -> None:
-        self._options = options
-        self._variables: dict[str, str] = dict(options.env)
-        self._builder = CommandBuilder(options, lambda: self._variables)
+    def begin(self, options: SandboxOptions, image: FrozenTree) -> None:
+        """Make a new machine, with these files."""
+        self.options = options
+        self.variables: dict[str, str] = dict(options.env)
+        self.builder = CommandBuilder(options, lambda: self.variables)
         machine = WebMachine(self._host, self._engine, image, options.limits())
         self.machine = machine
         self._loop = machine.loop
@@ -105,10 +112,10 @@ class Service:
         """A request of the page. `data` is a buffer, or None."""
         content = None if data is None else bytes(data.to_py())
         try:
-            handler = _METHODS.get(method)
+            handler = self._methods.get(method)
             if handler is None:
                 raise KeyError(method)
-            answer = handler(self, _Call(self, number, Params(json.loads(params)), content))
+            answer = handler(self, Call(self, number, Params(json.loads(params)), content))
             if answer is not None:
                 self.reply(number, answer)
         except Exception as error:
@@ -126,14 +133,13 @@ class Service:
 
     # Handles.
 
-    def keep(self, command: StartedCommand | TerminalCommand) -> int:
-        """Give a started command a number."""
-        if len(self._handles) >= _HANDLES_MAX:
-            command.kill()
-            raise SandboxError(f"EMFILE: there are {_HANDLES_MAX} commands already; close one")
-        self._next += 1
-        self._handles[self._next] = command
-        return self._next
+    def new_handle(self) -> int:
+        """A number for something that a page starts."""
+        if len(self.handles) >= _HANDLES_MAX:
+            message = f"EMFILE: there are {_HANDLES_MAX} commands and sessions already; end one"
+            raise CommandError(message, "EMFILE")
+        self.last_handle += 1
+        return self.last_handle
 
     def notify(self, handle: int, event: dict[str, Any], data: bytes | None = None) -> None:
         """Tell the page of an event of a started command."""
@@ -141,10 +147,10 @@ class Service:
 
     def drop(self, handle: int) -> None:
         """A started command has ended."""
-        self._handles.pop(handle, None)
+        self.handles.pop(handle, None)
 
 
-class _Call:
+class Call:
     """One request."""
 
     def __init__(self, service: Service, number: int, params: Params, data: bytes | None) -> None:
@@ -160,15 +166,14 @@ class _Call:
 
     def path(self, name: str = "path") -> str:
         """A path, which may be relative to the sandbox's directory."""
-        path = self.params.text(name)
-        return path if path.startswith("/") else f"{self.service._options.cwd}/{path}"
+        return arguments.guest_path(name, self.params.text(name), self.service.options.cwd)
 
     def request(self, command: object, stdin: bytes | None, timeout_ms: object) -> Any:
         """A complete command."""
         params = self.params
         if params.is_given("timeoutMs"):
             timeout_ms = params.optional(Params.number, "timeoutMs")
-        return self.service._builder.request(
+        return self.service.builder.request(
             command,
             stdin=stdin,
             env=params.optional(Params.variables, "env"),
@@ -190,7 +195,12 @@ def _failure(error: Exception) -> dict[str, Any]:
     if isinstance(error, SandboxError):
         errno = getattr(error, "errno_name", "EIO")
         kind = type(error).__name__
-        return {"type": kind, "errno": errno, "message": str(error), "path": getattr(error, "path", "")}
+        return {
+            "type": kind,
+            "errno": errno,
+            "message": str(error),
+            "path": getattr(error, "path", ""),
+        }
     if isinstance(error, KernelError):
         return {"type": "CommandError", "errno": error.errno.name, "message": str(error)}
     if isinstance(error, TypeError | ValueError):
@@ -199,339 +209,5 @@ def _failure(error: Exception) -> dict[str, Any]:
     return {"type": "SandboxError", "errno": "EIO", "message": f"{type(error).__name__}: {error}"}
 
 
-# Commands.
-
-
-def _create(service: Service, call: _Call) -> Answer:
-    options = SandboxOptions(**values.options_in(call.params))
-    service.machine.close()
-    service._begin(options, service._image)
-    return OK
-
-
-def _ended(ended: Ended) -> dict[str, Any]:
-    return {
-        "exitCode": ended.exit_code,
-        "timedOut": ended.timed_out,
-        "executionTimeMs": round(ended.seconds * 1000, 3),
-        "notices": list(ended.notices),
-    }
-
-
-def _run(service: Service, call: _Call) -> None:
-    def done(result: Completed) -> None:
-        answer = _ended(result)
-        answer["stdoutBytes"], answer["truncated"] = len(result.stdout), result.truncated
-        service.reply(call.number, (answer, result.stdout + result.stderr))
-
-    request = call.request(call.params.value("command"), call.data or b"", SANDBOX_TIMEOUT)
-    CapturedCommand(service.machine, request, done, call.failed).launch()
-
-
-def _start(service: Service, call: _Call) -> None:
-    stdin = None if call.params.flag("stdin") else call.data or b""
-    request = call.request(call.params.value("command"), stdin, None)
-    handle = service._next + 1
-
-    def ended(how: Ended) -> None:
-        service.notify(handle, {"event": "ended", **_ended(how)})
-        service.drop(handle)
-
-    def failed(error: KernelError) -> None:
-        service.drop(handle)
-        call.failed(error)
-
-    command = StartedCommand(
-        service.machine,
-        request,
-        on_started=lambda pid: service.reply(call.number, ({"handle": handle, "pid": pid}, None)),
-        on_output=lambda fd, data: service.notify(handle, {"event": "output", "fd": fd}, data),
-        on_end=ended,
-        failed=failed,
-    )
-    service.keep(command)
-    command.launch()
-
-
-def _started(service: Service, call: _Call) -> StartedCommand:
-    command = service._handles.get(call.params.integer("handle"))
-    if not isinstance(command, StartedCommand):
-        raise SandboxError("EBADF: no such command: it has ended")
-    return command
-
-
-def _start_write(service: Service, call: _Call) -> Answer:
-    _started(service, call).write(call.data or b"")
-    return OK
-
-
-def _start_close(service: Service, call: _Call) -> Answer:
-    _started(service, call).close_input()
-    return OK
-
-
-def _handle_kill(service: Service, call: _Call) -> Answer:
-    command = service._handles.get(call.params.integer("handle"))
-    if command is not None:
-        command.kill()
-    return OK
-
-
-# Terminals.
-
-
-def _pty_open(service: Service, call: _Call) -> None:
-    params = call.params
-    command = params.value("command")
-    environ = {"TERM": "xterm-256color", **(params.optional(Params.variables, "env") or {})}
-    request = service._builder.request(
-        _INTERACTIVE if command is None else command,
-        stdin=b"",
-        env=environ,
-        cwd=params.optional(Params.text, "cwd"),
-        timeout_ms=None,
-    )
-    handle = service._next + 1
-
-    def ended(how: Ended) -> None:
-        service.notify(handle, {"event": "ended", **_ended(how)})
-        service.drop(handle)
-
-    terminal = TerminalCommand(
-        service.machine,
-        request,
-        params.integer("rows", 24),
-        params.integer("cols", 80),
-        on_started=lambda pid: service.reply(call.number, ({"handle": handle, "pid": pid}, None)),
-        on_data=lambda data: service.notify(handle, {"event": "data"}, data),
-        on_end=ended,
-        failed=call.failed,
-    )
-    service.keep(terminal)
-    terminal.launch()
-
-
-def _terminal(service: Service, call: _Call) -> TerminalCommand:
-    terminal = service._handles.get(call.params.integer("handle"))
-    if not isinstance(terminal, TerminalCommand):
-        raise SandboxError("EBADF: no such terminal: its command has ended")
-    return terminal
-
-
-def _pty_write(service: Service, call: _Call) -> Answer:
-    _terminal(service, call).write(call.data or b"")
-    return OK
-
-
-def _pty_resize(service: Service, call: _Call) -> Answer:
-    rows, columns = call.params.integer("rows"), call.params.integer("cols")
-    _terminal(service, call).resize(rows, columns)
-    return OK
-
-
-def _pty_close(service: Service, call: _Call) -> Answer:
-    _terminal(service, call).close()
-    return OK
-
-
-# Files.
-
-
-def _file(entry: FileEntry) -> dict[str, Any]:
-    return {
-        "name": entry.name, "type": entry.type, "size": entry.size, "mode": entry.mode,
-        "mtimeNs": str(entry.mtime_ns), "path": entry.path,
-    }  # fmt: skip
-
-
-def _on_file(act: Callable[[Service, _Call, str], Answer]) -> Callable[[Service, _Call], Answer]:
-    def acted(service: Service, call: _Call) -> Answer:
-        path = call.path("source" if call.params.has("source") else "path")
-        with file_errors(path):
-            return act(service, call, path)
-
-    return acted
-
-
-def _write(service: Service, call: _Call, path: str) -> Answer:
-    mode = call.params.optional(Params.integer, "mode")
-    service.machine.files.write(path, call.data or b"", mode=mode)
-    return OK
-
-
-def _append(service: Service, call: _Call, path: str) -> Answer:
-    service.machine.files.append(path, call.data or b"")
-    return OK
-
-
-def _read(service: Service, call: _Call, path: str) -> Answer:
-    params = call.params
-    count = params.optional(Params.integer, "count")
-    return {}, service.machine.files.read(path, params.integer("offset", 0), count)
-
-
-def _list(service: Service, call: _Call, path: str) -> Answer:
-    files = service.machine.files
-    listed = files.tree(path) if call.params.flag("recursive") else files.list(path)
-    return {"entries": [_file(entry) for entry in listed]}, None
-
-
-def _stat(service: Service, call: _Call, path: str) -> Answer:
-    follow = call.params.value("follow") is not False
-    return _file(service.machine.files.stat(path, follow=follow)), None
-
-
-def _mkdir(service: Service, call: _Call, path: str) -> Answer:
-    service.machine.files.mkdir(path, parents=call.params.value("parents") is not False)
-    return OK
-
-
-def _rm(service: Service, call: _Call, path: str) -> Answer:
-    service.machine.files.remove(path, recursive=call.params.flag("recursive"))
-    return OK
-
-
-def _rename(service: Service, call: _Call, path: str) -> Answer:
-    service.machine.files.rename(path, call.path("target"))
-    return OK
-
-
-def _copy(service: Service, call: _Call, path: str) -> Answer:
-    service.machine.files.copy(path, call.path("target"))
-    return OK
-
-
-def _chmod(service: Service, call: _Call, path: str) -> Answer:
-    service.machine.files.chmod(path, call.params.integer("mode"))
-    return OK
-
-
-def _symlink(service: Service, call: _Call, path: str) -> Answer:
-    service.machine.files.symlink(call.params.text("target"), path)
-    return OK
-
-
-def _readlink(service: Service, call: _Call, path: str) -> Answer:
-    return {"target": service.machine.files.read_link(path)}, None
-
-
-# Environment, processes, copies.
-
-
-def _env_set(service: Service, call: _Call) -> Answer:
-    service._variables[call.params.text("name")] = call.params.text("value")
-    return OK
-
-
-def _env_get(service: Service, call: _Call) -> Answer:
-    return {"value": service._variables.get(call.params.text("name"))}, None
-
-
-def _env_unset(service: Service, call: _Call) -> Answer:
-    service._variables.pop(call.params.text("name"), None)
-    return OK
-
-
-def _env_all(service: Service, call: _Call) -> Answer:
-    return {"variables": dict(service._variables)}, None
-
-
-def _usage(service: Service, call: _Call) -> Answer:
-    kernel = service.machine.kernel
-    limits, space, cpu = kernel.limits, kernel.root.space, kernel.usage()
-    kernel.ledger.see()
-    return {
-        "fsBytes": space.used_bytes, "fsLimitBytes": limits.fs_limit_bytes,
-        "inodes": space.used_inodes, "maxInodes": limits.max_inodes,
-        "processes": len(kernel.processes) - 1, "maxProcesses": limits.max_processes,
-        "memoryBytes": kernel.ledger.used, "memoryLimitBytes": limits.memory_limit_bytes,
-        "cpuTimeMs": (cpu.user_ns + cpu.system_ns) / 1e6,
-    }, None  # fmt: skip
-
-
-def _processes(service: Service, call: _Call) -> Answer:
-    entries = list_processes(service.machine)  # type: ignore[arg-type]
-    return {
-        "processes": [
-            {
-                "pid": entry.pid,
-                "parentPid": entry.parent_pid,
-                "command": [word.decode("utf-8", "replace") for word in entry.argv],
-                "state": entry.state,
-                "memoryBytes": entry.memory_bytes,
-            }
-            for entry in entries
-        ]
-    }, None
-
-
-def _signal(service: Service, call: _Call) -> Answer:
-    pid, signal = call.params.integer("pid"), call.params.integer("signal", 9)
-    send_signal(service.machine, pid, signal)  # type: ignore[arg-type]
-    return OK
-
-
-def _snapshot(service: Service, call: _Call) -> Answer:
-    name = call.params.optional(Params.text, "name") or f"snapshot-{len(service._snapshots) + 1}"
-    tree = service.machine.kernel.root.freeze()
-    service._snapshots[name] = (tree.merged() if tree.is_long else tree, dict(service._variables))
-    return {"snapshot": name}, None
-
-
-def _restore(service: Service, call: _Call) -> Answer:
-    name = call.params.text("snapshot")
-    kept = service._snapshots.get(name)
-    if kept is None:
-        raise SandboxError(f"ENOENT: no snapshot {name!r}")
-    tree, variables = kept
-    service.machine.close()
-    service._begin(service._options, tree)
-    service._variables.update(variables)
-    return OK
-
-
-def _snapshots_list(service: Service, call: _Call) -> Answer:
-    return {"snapshots": list(service._snapshots)}, None
-
-
-def _snapshots_delete(service: Service, call: _Call) -> Answer:
-    service._snapshots.pop(call.params.text("snapshot"), None)
-    return OK
-
-
-Handler = Callable[[Service, _Call], Answer | None]
-_METHODS: Final[Mapping[str, Handler]] = {
-    "create": _create,
-    "run": _run,
-    "start": _start,
-    "start.write": _start_write,
-    "start.closeStdin": _start_close,
-    "start.kill": _handle_kill,
-    "pty.open": _pty_open,
-    "pty.write": _pty_write,
-    "pty.resize": _pty_resize,
-    "pty.close": _pty_close,
-    "files.write": _on_file(_write),
-    "files.append": _on_file(_append),
-    "files.read": _on_file(_read),
-    "files.list": _on_file(_list),
-    "files.stat": _on_file(_stat),
-    "files.mkdir": _on_file(_mkdir),
-    "files.rm": _on_file(_rm),
-    "files.rename": _on_file(_rename),
-    "files.copy": _on_file(_copy),
-    "files.chmod": _on_file(_chmod),
-    "files.symlink": _on_file(_symlink),
-    "files.readlink": _on_file(_readlink),
-    "env.set": _env_set,
-    "env.get": _env_get,
-    "env.unset": _env_unset,
-    "env.all": _env_all,
-    "usage": _usage,
-    "processes.list": _processes,
-    "processes.kill": _signal,
-    "snapshot": _snapshot,
-    "restore": _restore,
-    "snapshots.list": _snapshots_list,
-    "snapshots.delete": _snapshots_delete,
-}
+Handler = Callable[[Service, Call], Answer | None]
+"""Answers a request now, or returns None and answers later."""

@@ -23,6 +23,7 @@ export const enum Operation {
   Returned,
   Trapped,
   TrappedAgain,
+  Tick,
 }
 
 export const enum Meaning {

@@ -8,11 +8,13 @@ import {
   CALLING, CHANNEL_WORDS, IDLE, MEANING, Meaning, OPERATION, Operation, RESULT, STATE,
   WORDS, type FunctionOffer, type Start,
 } from "./channel.js";
-import { MEMORY_MODULE, MEMORY_NAME } from "../kernel/module-form.js";
+import { MEMORY_MODULE, MEMORY_NAME, POLL } from "../kernel/module-form.js";
 import { onStart } from "#platform/guest";
 
 /** Thrown to leave a program whose process has ended. */
 const LEFT = { left: true };
+
+const EAGAIN = 11;
 
 const enum Phase {
   None,
@@ -36,6 +38,8 @@ class Program {
   private phase = Phase.None;
   private buffer = 0;
   private result = 0;
+  /** How many signal handlers run that a loop has called. */
+  private nested = 0;
 
   constructor(private readonly start: Start) {
     this.channel = new Int32Array(start.channel, 0, CHANNEL_WORDS);
@@ -65,6 +69,7 @@ class Program {
   private syscall(
     nr: number, a: number, b: number, c: number, d: number, e: number, f: number,
   ): number {
+    if (nr === POLL) return this.poll();
     const channel = this.channel;
     channel[WORDS] = nr;
     channel[WORDS + 1] = a;
@@ -144,6 +149,20 @@ class Program {
     }
   }
 
+  /** The program saw its signal flag in a loop. */
+  private poll(): number {
+    if (this.phase !== Phase.None || this.nested) return 0;
+    if (this.ask(Operation.Tick)) {
+      this.nested++;
+      try {
+        (this.exports.__signal_run as () => void)();
+      } finally {
+        this.nested--;
+      }
+    }
+    return 0;
+  }
+
   // Fork.
 
   private asyncify(what: string, buffer?: number): void {
@@ -158,6 +177,7 @@ class Program {
       this.phase = Phase.None;
       return this.result;
     }
+    if (this.nested) return -EAGAIN;
     const refusal = this.ask(Operation.ForkAllowed);
     if (refusal) return refusal;
     this.asyncify("start_unwind", buffer);

@@ -168,6 +168,8 @@ export class Guests {
         return this.service.other(number, "fork_allowed");
       case Operation.Fork:
         return this.service.other(number, "fork", word(0) >>> 0, word(1) >>> 0);
+      case Operation.Tick:
+        return this.service.other(number, "tick");
       case Operation.Returned:
         return this.service.other(number, "returned");
       default:

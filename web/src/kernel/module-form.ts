@@ -5,6 +5,11 @@
 // from a hostile guest. What this cannot read is refused; what it passes on is validated by the
 // engine when it compiles it. Sections that it does not know are copied.
 
+import { POLL, withPolls } from "./polls.js";
+import { leb, Reader, Refused } from "./wasm-reader.js";
+
+export { POLL, Refused };
+
 /** A part of the initial memory. */
 export interface Segment {
   address: number;
@@ -25,121 +30,14 @@ export interface Form {
   startsThreads: boolean;
 }
 
-export class Refused extends Error {}
-
 export const MEMORY_MODULE = "wasmsand";
 export const MEMORY_NAME = "memory";
 const PAGES_MAX = 65536;
 const THREAD_ENTRY = "__thread_start";
 
 const CUSTOM = 0, TYPE = 1, IMPORT = 2, FUNCTION = 3, MEMORY = 5, GLOBAL = 6, EXPORT = 7,
-  DATA = 11;
+  CODE = 10, DATA = 11;
 const I32 = 0x7f;
-const text = new TextDecoder("utf-8", { fatal: true });
-
-class Reader {
-  constructor(readonly bytes: Uint8Array, public at = 0, readonly end = bytes.length) {}
-
-  byte(): number {
-    if (this.at >= this.end) throw new Refused("ends in the middle of a section");
-    return this.bytes[this.at++]!;
-  }
-
-  u32(): number {
-    let result = 0;
-    for (let shift = 0; shift < 35; shift += 7) {
-      const byte = this.byte();
-      result += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) {
-        if (result > 0xffffffff) break;
-        return result;
-      }
-    }
-    throw new Refused("has a number that is too large");
-  }
-
-  i32(): number {
-    let result = 0;
-    for (let shift = 0; shift < 35; shift += 7) {
-      const byte = this.byte();
-      result |= (byte & 0x7f) << shift;
-      if (byte < 0x80) {
-        if (shift < 28 && byte & 0x40) result |= -1 << (shift + 7);
-        return result | 0;
-      }
-    }
-    throw new Refused("has a number that is too large");
-  }
-
-  take(count: number): Uint8Array {
-    if (count > this.end - this.at) throw new Refused("ends in the middle of a section");
-    this.at += count;
-    return this.bytes.subarray(this.at - count, this.at);
-  }
-
-  name(): string {
-    const bytes = this.take(this.u32());
-    try {
-      return text.decode(bytes);
-    } catch {
-      throw new Refused("has a name that is not UTF-8");
-    }
-  }
-
-  limits(): { flags: number; first: number; most: number } {
-    const flags = this.byte();
-    if (flags > 3) throw new Refused("has a memory of 64-bit addresses");
-    const first = this.u32();
-    const most = flags & 1 ? this.u32() : PAGES_MAX;
-    return { flags, first, most };
-  }
-
-  /** The value of a constant expression; null if it is not a single i32.const. */
-  constant(): number | null {
-    if (this.byte() !== 0x41) return null;
-    const value = this.i32();
-    return this.byte() === 0x0b ? value : null;
-  }
-
-  /** Skip a constant expression of any type. */
-  skipConstant(): void {
-    for (;;) {
-      const code = this.byte();
-      if (code === 0x0b) return;
-      else if (code === 0x41 || code === 0x42) this.skipLeb();
-      else if (code === 0x43) this.take(4);
-      else if (code === 0x44) this.take(8);
-      else if (code === 0x23 || code === 0xd0 || code === 0xd2) this.u32();
-      else if (code === 0xfd) {
-        if (this.u32() !== 12) throw new Refused("has an initial value that is not constant");
-        this.take(16);
-      } else if (![0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e].includes(code)) {
-        throw new Refused("has an initial value that is not constant");
-      }
-    }
-  }
-
-  private skipLeb(): void {
-    while (this.byte() >= 0x80);
-  }
-
-  globalType(): { type: number; mutable: boolean } {
-    const type = this.byte();
-    if (type === 0x63 || type === 0x64) this.u32();
-    return { type, mutable: this.byte() === 1 };
-  }
-}
-
-function leb(value: number): number[] {
-  const bytes = [];
-  do {
-    const rest = Math.floor(value / 128);
-    bytes.push((value & 0x7f) | (rest ? 0x80 : 0));
-    value = rest;
-  } while (value);
-  return bytes;
-}
-
 function named(name: string): number[] {
   const bytes = [...new TextEncoder().encode(name)];
   return [...leb(bytes.length), ...bytes];
@@ -201,8 +99,9 @@ export function reshape(bytes: Uint8Array): Form {
   if (limits.first > PAGES_MAX) throw new Refused("needs more memory than there can be");
   if (body(GLOBAL)) readGlobals(new Reader(body(GLOBAL)!), globals);
   if (body(EXPORT)) readExports(new Reader(body(EXPORT)!), form, functions, types, globals);
-  const data = body(DATA) ? readData(new Reader(body(DATA)!), form) : null;
-  form.bytes = assemble(parts, importCount, importBody, limits.first, data);
+  if (body(DATA)) replaceSection(parts, DATA, readData(new Reader(body(DATA)!), form));
+  addPolls(parts, form, types, functions.length);
+  form.bytes = assemble(parts, importCount, importBody, limits.first);
   return form;
 }
 
@@ -301,9 +200,32 @@ function readData(reader: Reader, form: Form): number[] {
   return rest;
 }
 
+function replaceSection(parts: Section[], id: number, body: Uint8Array | number[]): void {
+  parts.find((part) => part.id === id)!.body = Uint8Array.from(body);
+}
+
+/** Let the program look at its signal flag in every loop, if it has one. */
+function addPolls(
+  parts: Section[], form: Form, types: (string | null)[], functionCount: number,
+): void {
+  const flag = form.addresses.find(([name]) => name === "__signal_flag")?.[1];
+  const syscall = form.imports.findIndex((pair) => pair.join(".") === "linux.syscall");
+  const type = types.indexOf("");
+  const body = (id: number) => parts.find((part) => part.id === id)?.body;
+  if (flag === undefined || syscall < 0 || type < 0 || !body(CODE)) return;
+  if (flag % 4 || flag + 4 > form.firstPages * 65536) return;
+  if (!form.procedures.includes("__signal_run")) return;
+  const code = withPolls(body(CODE)!, flag, functionCount, syscall);
+  if (code === null) return;
+  const reader = new Reader(body(FUNCTION)!);
+  const count = reader.u32();
+  const rest = body(FUNCTION)!.subarray(reader.at);
+  replaceSection(parts, FUNCTION, concat([leb(count + 1), rest, leb(type)]));
+  parts.find((part) => part.id === CODE)!.body = code;
+}
+
 function assemble(
   parts: Section[], importCount: number, importBody: Uint8Array, firstPages: number,
-  data: number[] | null,
 ): Uint8Array {
   const memory = [
     ...named(MEMORY_MODULE), ...named(MEMORY_NAME), 2, 3, ...leb(firstPages), ...leb(PAGES_MAX),
@@ -318,8 +240,7 @@ function assemble(
       imported = true;
     }
     if (part.id === IMPORT || part.id === MEMORY) continue;
-    if (part.id === DATA && data) add(DATA, data);
-    else add(part.id, part.body);
+    add(part.id, part.body);
   }
   return concat(out);
 }

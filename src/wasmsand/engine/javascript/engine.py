@@ -180,14 +180,18 @@ class JavaScriptModule:
         """See `protocol.Module`."""
         first = max(self._first, start.memory_size)
         if first > memory_limit:
-            raise NeedsMemory(f"needs {first} bytes of memory to start, and may have {memory_limit}")
+            raise NeedsMemory(
+                f"needs {first} bytes of memory to start, and may have {memory_limit}"
+            )
         if start.entry not in self.procedures:
             raise ModuleRejected(f"has no function {start.entry}")
         if any(name not in self.variables for name in start.variables):
             raise ModuleRejected("lacks a variable of its prepared memory")
         return self.make(first, max(first, min(memory_limit, self._most)), start)
 
-    def make(self, first: int, most: int, start: Start, *, with_data: bool = True) -> JavaScriptInstance:
+    def make(
+        self, first: int, most: int, start: Start, *, with_data: bool = True
+    ) -> JavaScriptInstance:
         """A new instance. Raises `MemoryError`."""
         pages = -(-first // PAGE)
         module = self.id if with_data else -1

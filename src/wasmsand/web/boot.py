@@ -24,15 +24,11 @@ transfer = bytearray(TRANSFER_BYTES)
 
 @cache
 def prepare(image: str) -> FrozenTree:
-    """The tree of the image in this directory. A stored memory of this interpreter has it already."""
+    """The tree of the image in this directory. A stored memory of Python has it already."""
     return image_at(Path(image))
 
 
 def boot(host: WebHost, image: str) -> Service:
     """Make the service of a sandbox from an image in this directory."""
-<<<<<<< HEAD
-    return Service(host, JavaScriptEngine(host, transfer), prepare(image))
-=======
     methods = COMMAND_METHODS | FILE_METHODS | SESSION_METHODS | STATE_METHODS
-    return Service(host, JavaScriptEngine(host, transfer), image_at(Path(image)), methods)
->>>>>>> wt-page
+    return Service(host, JavaScriptEngine(host, transfer), prepare(image), methods)

@@ -36,7 +36,8 @@ class Kept {
   }
 }
 
-/** Copies bytes of a file to `target`: how many. */
+/** Copies bytes of a file to `target`: how many. They may be fewer than there are: a reader with a
+ *  large buffer asks for more than it needs, and gets the beginning of a program alone. */
 export function readImageFile(
   file: ImageFile, position: number, target: Uint8Array, content: (hash: string) => Uint8Array,
   layout: Layout,
@@ -54,9 +55,11 @@ export function readImageFile(
       target.set(part, done);
       done += part.length;
     }
-  } else if ("beginningAt" in file && position + count <= layout.beginningBytes) {
+  } else if ("beginningAt" in file && position < layout.beginningBytes) {
+    const known = Math.min(count, layout.beginningBytes - position);
     const start = file.beginningAt + position;
-    target.set(content(layout.beginnings).subarray(start, start + count));
+    target.set(content(layout.beginnings).subarray(start, start + known));
+    return known;
   } else target.set(content(file.asset).subarray(position, position + count));
   return count;
 }

@@ -23,8 +23,13 @@ function growing(create: CreateModule, size: number): CreateModule {
 
 /** Options for `loadPyodide`. */
 export function pyodideOptions(create: CreateModule, snapshot: Uint8Array | null): object {
-  if (!snapshot) return { createPyodideModule: create };
+  const streams = {
+    stdout: (line: string) => console.log(line),
+    stderr: (line: string) => console.warn(line),
+  };
+  if (!snapshot) return { ...streams, createPyodideModule: create };
   return {
+    ...streams,
     _loadSnapshot: snapshot,
     createPyodideModule: growing(create, snapshot.length),
   };

@@ -24,7 +24,7 @@ export interface GuestWorker {
 }
 
 export function spawnGuest(): GuestWorker {
-  const worker = new Worker(new URL("./guest-worker.js", import.meta.url));
+  const worker = new Worker(new URL("./guest-worker.js", import.meta.url), { execArgv: [] });
   worker.unref();
   return {
     start: (start) => worker.postMessage(start),

@@ -38,7 +38,7 @@ export function assetsPlace(assets: string | URL): string {
 export function startKernel(
   receive: (message: FromKernel) => void, broken: (message: string) => void,
 ): KernelWorker {
-  const worker = new Worker(new URL("./kernel-worker.js", import.meta.url));
+  const worker = new Worker(new URL("./kernel-worker.js", import.meta.url), { execArgv: [] });
   worker.on("message", receive);
   worker.on("error", (error: Error) => broken(String(error.message).slice(0, 2000)));
   worker.on("exit", (code) => broken(`the worker of the kernel ended with ${code}`));

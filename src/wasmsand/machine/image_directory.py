@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from wasmsand.engine.protocol import Start
 from wasmsand.engine.stored_memory import StoredMemory
+from wasmsand.kernel.errno import Errno, KernelError
 
 MANIFEST_FORMAT: Final = 4
 _FORMATS: Final = (3, MANIFEST_FORMAT)
@@ -90,12 +91,21 @@ class _ProgramBytes:
         return self._read(start, stop)
 
     def _read(self, start: int, stop: int) -> bytes:
-        with self._path.open("rb") as stream:
+        return read_part(self._path, start, stop - start)
+
+
+def read_part(path: Path, start: int, count: int) -> bytes:
+    """A part of a file of the image. Raises `KernelError`: EIO for the guest, if the file cannot be
+    read or is too short."""
+    try:
+        with path.open("rb") as stream:
             stream.seek(start)
-            content = stream.read(stop - start)
-        if len(content) != stop - start:
-            raise ValueError(f"{self._path} is shorter than {self._size} bytes")
-        return content
+            content = stream.read(count)
+    except OSError as error:
+        raise KernelError(Errno.EIO, f"the image's file {path.name}: {error}") from error
+    if len(content) != count:
+        raise KernelError(Errno.EIO, f"the image's file {path.name} is too short")
+    return content
 
 
 Listing = dict[str, Any]
@@ -170,13 +180,6 @@ def tree_listing(contents: Path, tree: Mapping[str, Any]) -> Listing:
         return dict(tree)
     listing: Listing = json.loads(read_part(contents, *tree["listing"]))
     return listing
-
-
-def read_part(contents: Path, offset: int, size: int) -> bytes:
-    """Some bytes of the contents file."""
-    with contents.open("rb") as stream:
-        stream.seek(offset)
-        return stream.read(size)
 
 
 def _prepared_start(directory: Path, entry: Mapping[str, Any] | None) -> PreparedStart | None:

@@ -5,10 +5,10 @@
 // passes numbers to the kernel. A program has no other way out of its memory.
 
 import {
-  ANSWERED, CALLING, CHANNEL_WORDS, IDLE, MEANING, Meaning, OPERATION, Operation, RESULT, STATE,
+  CALLING, CHANNEL_WORDS, IDLE, MEANING, Meaning, OPERATION, Operation, RESULT, STATE,
   WORDS, type FunctionOffer, type Start,
 } from "./channel.js";
-import { MEMORY_MODULE, MEMORY_NAME, POLL } from "./module-form.js";
+import { MEMORY_MODULE, MEMORY_NAME, POLL } from "../kernel/module-form.js";
 import { onStart } from "#platform/guest";
 
 /** Thrown to leave a program whose process has ended. */
@@ -202,8 +202,7 @@ class Program {
 
 function kindOf(error: unknown): number {
   if (error instanceof RangeError) return 1;
-  const exception = (WebAssembly as { Exception?: new () => unknown }).Exception;
-  if (exception && error instanceof exception) return 5;
+  if (error instanceof WebAssembly.Exception) return 5;
   const message = error instanceof Error ? error.message : "";
   for (const [pattern, kind] of TRAPS) if (pattern.test(message)) return kind;
   return 6;

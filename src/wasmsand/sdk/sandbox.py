@@ -44,6 +44,7 @@ from wasmsand.sdk.state import (
     take_state,
 )
 from wasmsand.sdk.stores import Claim, Store, opened_store
+from wasmsand.sdk.terminal import COLUMNS, ROWS, DataSink, Terminal
 
 if TYPE_CHECKING:
     from wasmsand.sdk.mounts import Mount, MountMode
@@ -215,6 +216,39 @@ class Sandbox:
         session = PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
         self._sessions.append(session)
         return session
+
+    def pty(
+        self,
+        command: str | Sequence[str] | None = None,
+        *,
+        cols: int = COLUMNS,
+        rows: int = ROWS,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        on_data: DataSink | None = None,
+    ) -> Terminal:
+        """Start a program on a pseudo-terminal: an interactive bash, or `command`, which is a
+        script for bash, or a program and its arguments.
+
+        Example:
+            with sandbox.pty(["vim", "a.txt"]) as terminal:
+                terminal.write("ihello\\x1b:wq\\r")
+                screen = b"".join(terminal)
+
+        Read the output, or get it by `on_data`, which is called on another thread. `TERM` is
+        `xterm-256color` unless `env` says otherwise. There is no time limit. A terminal that nobody
+        refers to any more hangs up. Raises `CommandError`.
+        """
+        return Terminal(
+            self._attachment,
+            self._builder,
+            command,
+            cols=cols,
+            rows=rows,
+            env=env,
+            cwd=cwd,
+            on_data=on_data,
+        )
 
     @property
     def sessions(self) -> list[Shell | PythonSession]:

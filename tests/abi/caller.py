@@ -43,6 +43,7 @@ from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.renewal import PreparedMemories
 from wasmsand.machine.thread_driver import ThreadDriver
+from wasmsand.machine.uncounted import UncountedTime
 
 PATIENCE = 20.0
 MEMORY = 1 << 20
@@ -218,7 +219,8 @@ class Sandbox:
                              clock=clock)  # fmt: skip
         self.lock = SandboxLock()
         engine = PythonEngine(kind, threads=threads)
-        self.loader = ModuleLoader(engine, self.lock, PreparedMemories(engine))
+        memories = PreparedMemories(engine)
+        self.loader = ModuleLoader(engine, self.lock, memories, UncountedTime(clock))
 
     def process(self, uid: int = 1000, argv: tuple[bytes, ...] = (b"test",)) -> Caller:
         """A process in /tmp, as the host starts one."""

@@ -219,8 +219,8 @@ class Sandbox:
                              clock=clock)  # fmt: skip
         self.lock = SandboxLock()
         engine = PythonEngine(kind, threads=threads)
-        memories = PreparedMemories(engine)
-        self.loader = ModuleLoader(engine, self.lock, memories, UncountedTime(clock))
+        uncounted = UncountedTime(clock)
+        self.loader = ModuleLoader(engine, self.lock, PreparedMemories(engine), uncounted)
 
     def process(self, uid: int = 1000, argv: tuple[bytes, ...] = (b"test",)) -> Caller:
         """A process in /tmp, as the host starts one."""

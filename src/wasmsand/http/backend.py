@@ -18,6 +18,7 @@ from urllib.parse import quote
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
 from wasmsand.http.client_copies import HttpCopies
 from wasmsand.http.client_ports import HttpPorts
+from wasmsand.http.client_terminals import HttpTerminals
 from wasmsand.http.process import HttpProcess
 from wasmsand.http.transport import ANSWER_SECONDS, HttpExchange, Transport
 from wasmsand.sdk.backend import (
@@ -31,7 +32,7 @@ from wasmsand.sdk.errors import SandboxError, UnsupportedError
 from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
+from wasmsand.sdk.unsupported import WithoutDisks, no_mounts
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import Network, NetworkEvent
@@ -101,7 +102,7 @@ def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
         transport.close()
 
 
-class HttpBackend(HttpPorts, HttpCopies, WithoutTerminals):
+class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
     """One sandbox on a server."""
 
     kind = "Sandbox.connect"
@@ -332,6 +333,7 @@ def _wanted(request: CommandRequest) -> dict[str, object]:
         "environ": dict(request.environ),
         "cwd": request.cwd,
         "timeout_ms": None if seconds is None else seconds * 1000,
+        "user": request.user,
     }
     if request.stdin:
         wanted["stdin_base64"] = base64.b64encode(request.stdin).decode("ascii")

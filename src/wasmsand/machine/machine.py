@@ -43,6 +43,7 @@ from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.at_rest import MachineState, forget_terminals, state_of
 from wasmsand.machine.charging import adopt_program
 from wasmsand.machine.command import (
+    ROOT_USER,
     CommandRequest,
     Completed,
     guest_bytes,
@@ -79,6 +80,7 @@ _USERS_GROUP: Final = 100
 """The user also belongs to this group in /etc/group."""
 _LARGE_BYTES: Final = 32 << 20
 """When a machine that used more than this is closed, freed memory is returned to the system."""
+_ROOT_IDENTITY: Final = Identity.of(0, 0, frozenset({0}))
 _SEARCH_PATH: Final = b"/usr/local/bin:/usr/bin:/bin"
 
 
@@ -229,6 +231,7 @@ class Machine:
     def adopt(self, session: CapturedSession, *, is_last: bool = False) -> StreamedProcess:
         """Let a copy of a captured session run here. `is_last`: no other machine will get one.
         Raises `KernelError`."""
+        self.mounts.look_again()
         return StreamedProcess.of_session(self, session, is_last=is_last)
 
     def open_terminal(
@@ -256,7 +259,8 @@ class Machine:
         cwd = guest_bytes(request.cwd)
         self.mounts.look_again()
         with self.lock:
-            credentials = self.identity.credentials()
+            identity = _ROOT_IDENTITY if request.user == ROOT_USER else self.identity
+            credentials = identity.credentials()
             namespace = self.kernel.namespace
             # Both calls may ask the host for a mounted directory, without the lock.
             directory = namespace.resolve(credentials, namespace.root, cwd)
@@ -268,7 +272,7 @@ class Machine:
             most = kernel.limits.max_open_files
             if not 0 <= min(files) <= max(files) < most:
                 raise KernelError(Errno.EMFILE, f"{most} files may be open; raise max_open_files")
-            process = kernel.new_process(self.identity, directory, environ)
+            process = kernel.new_process(identity, directory, environ)
             thread = process.first_thread
             try:
                 program = self._find(process, argv, environ)

@@ -20,6 +20,7 @@ from wasmsand.rpc.params import Params
 from wasmsand.rpc.process_copies import CopiedState, ProcessCopies
 from wasmsand.rpc.process_network import ProcessNetwork, event_receiver
 from wasmsand.rpc.process_ports import ProcessPorts
+from wasmsand.rpc.process_terminals import ProcessTerminals
 from wasmsand.rpc.shared_process import FIRST, SandboxAddress, SharedProcess, leave_later
 from wasmsand.rpc.spares import keep_spares, take_spare
 from wasmsand.sdk.backend import (
@@ -37,7 +38,7 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
 from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
+from wasmsand.sdk.unsupported import WithoutDisks, no_mounts
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import Network
@@ -69,7 +70,7 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
-class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTerminals):
+class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessTerminals, ProcessCopies, WithoutDisks):
     """A machine in a separate process, as a `Backend`."""
 
     kind = 'isolation="process"'
@@ -420,6 +421,7 @@ def _request_out(request: CommandRequest) -> dict[str, object]:
         "cwd": request.cwd,
         "timeoutMs": _milliseconds(request.timeout_seconds),
         "stdin": None if request.stdin is None else values.data_out(request.stdin),
+        "user": request.user,
     }
 
 

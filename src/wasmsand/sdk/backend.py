@@ -132,6 +132,9 @@ class BackendProcess(Protocol):
         that wait in several steps use it to compute deadlines. It may stand still while the sandbox
         compiles one of its own programs, so look at it again after a `TimeoutError`."""
 
+    def uncounted_seconds(self) -> float:
+        """How long this clock has stood still so far."""
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Wait for output, and return everything that was written since the last call.
 

@@ -106,7 +106,10 @@ def test_gemini_gets_a_function_response(tools: SandboxTools) -> None:
 def test_arguments_that_are_not_an_object_are_an_error_for_the_model(
     tools: SandboxTools, arguments: object
 ) -> None:
-    call = {"id": "c", "function": {"name": "sandbox_run", "arguments": arguments}}
+    call: dict[str, object] = {
+        "id": "c",
+        "function": {"name": "sandbox_run", "arguments": arguments},
+    }
     assert tools.answer_openai(call)["content"].startswith("Error: ")
     call = {"call_id": "c", "name": "sandbox_run", "arguments": arguments}
     assert tools.answer_openai(call)["output"].startswith("Error: ")

@@ -26,6 +26,7 @@ from wasmsand.http.message_types import (
     Seconds,
 )
 from wasmsand.http.network_messages import NetworkWanted, Rules
+from wasmsand.sdk.command_builder import SandboxUser
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS
 from wasmsand.sdk.results import FileInfo, ProcessInfo
@@ -111,6 +112,8 @@ class RunCommand(RequestMessage):
     cwd: str | None = None
     timeout_ms: Milliseconds | UnsetType | None = UNSET
     """Null is the server's maximum; if omitted, the sandbox's `timeout_ms` applies."""
+    user: SandboxUser = "user"
+    """As whom it runs; `root` is the sandbox's own root."""
     stdin: str | None = None
     stdin_base64: bytes | None = None
 

@@ -43,6 +43,7 @@ from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.at_rest import MachineState, forget_terminals, state_of
 from wasmsand.machine.charging import adopt_program
 from wasmsand.machine.command import (
+    ROOT_USER,
     CommandRequest,
     Completed,
     guest_bytes,
@@ -65,6 +66,7 @@ from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.terminal import SandboxTerminal
 from wasmsand.machine.thread_driver import ThreadDriver
 from wasmsand.machine.timers import TimerOwner, TimerService
+from wasmsand.machine.uncounted import Deadline, UncountedTime
 from wasmsand.machine.wasm_programs import WasmProgram, find_wasm_programs
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ _USERS_GROUP: Final = 100
 """The user also belongs to this group in /etc/group."""
 _LARGE_BYTES: Final = 32 << 20
 """When a machine that used more than this is closed, freed memory is returned to the system."""
+_ROOT_IDENTITY: Final = Identity.of(0, 0, frozenset({0}))
 _SEARCH_PATH: Final = b"/usr/local/bin:/usr/bin:/bin"
 
 
@@ -144,9 +147,12 @@ class Machine:
         self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
-        self._loader = ModuleLoader(self.engine, self.lock, prepared_memories(self.engine))
         self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
         clock = clock or Clock()
+        self.uncounted = UncountedTime(clock)
+        self._loader = ModuleLoader(
+            self.engine, self.lock, prepared_memories(self.engine), self.uncounted
+        )
         if image is None:
             image = _image_of(options, self.engine, self.identity)
         root = TreeFs(image, options.limits, clock.realtime)
@@ -225,6 +231,7 @@ class Machine:
     def adopt(self, session: CapturedSession, *, is_last: bool = False) -> StreamedProcess:
         """Let a copy of a captured session run here. `is_last`: no other machine will get one.
         Raises `KernelError`."""
+        self.mounts.look_again()
         return StreamedProcess.of_session(self, session, is_last=is_last)
 
     def open_terminal(
@@ -240,19 +247,20 @@ class Machine:
         on_end: Callable[[], None],
         *,
         terminal: Terminal | None = None,
-        deadline_ns: int | None = None,
+        deadline: Deadline | None = None,
     ) -> ThreadDriver:
         """Create a process for the requested program with these files, by descriptor, without
         running it (see `ThreadDriver.run`). `on_end` is called under the lock.
 
-        Raises `TimeoutError` if the program is still being compiled at `deadline_ns`.
+        Raises `TimeoutError` if the program is still being compiled at `deadline`.
         """
         argv = tuple([guest_bytes(word) for word in request.argv])
         environ = guest_environment(request.environ)
         cwd = guest_bytes(request.cwd)
         self.mounts.look_again()
         with self.lock:
-            credentials = self.identity.credentials()
+            identity = _ROOT_IDENTITY if request.user == ROOT_USER else self.identity
+            credentials = identity.credentials()
             namespace = self.kernel.namespace
             # Both calls may ask the host for a mounted directory, without the lock.
             directory = namespace.resolve(credentials, namespace.root, cwd)
@@ -264,13 +272,13 @@ class Machine:
             most = kernel.limits.max_open_files
             if not 0 <= min(files) <= max(files) < most:
                 raise KernelError(Errno.EMFILE, f"{most} files may be open; raise max_open_files")
-            process = kernel.new_process(self.identity, directory, environ)
+            process = kernel.new_process(identity, directory, environ)
             thread = process.first_thread
             try:
                 program = self._find(process, argv, environ)
                 if thread.dead:
                     raise KernelError(Errno.EINTR, "the machine was closed")
-                module = self._load(thread, program, deadline_ns)
+                module = self._load(thread, program, deadline)
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
                 instance, memory = start_program(
                     kernel, self._loader, process, program, module, of_host=True
@@ -321,17 +329,18 @@ class Machine:
         guest = Guest(kernel, self._loader, process.first_thread, instance, memory)
         return self._driver_of(process, guest)
 
-    def _load(self, thread: Thread, program: Program, deadline_ns: int | None) -> Module:
+    def _load(self, thread: Thread, program: Program, deadline: Deadline | None) -> Module:
         """The program's module. The lock is released while it is compiled."""
         parker = Parker(self.lock, self.kernel.clock)
         while True:
             try:
                 return self._loader.module(thread, program)
             except WouldBlock as block:
-                parker.park((*block.queues, thread.signal_queue), deadline_ns)
+                until = None if deadline is None else deadline.next_look_ns
+                parker.park((*block.queues, thread.signal_queue), until)
             if thread.dead:
                 raise KernelError(Errno.EINTR, "the machine was closed")
-            if deadline_ns is not None and self.kernel.clock.monotonic() >= deadline_ns:
+            if deadline is not None and deadline.is_past:
                 raise TimeoutError
 
     def _find(

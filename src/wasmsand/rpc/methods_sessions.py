@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from wasmsand.rpc.method import OK, Method, Result
+from wasmsand.rpc.methods_commands import timeout_of
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
 from wasmsand.sdk.backend import STDERR, STDOUT
@@ -20,10 +21,6 @@ from wasmsand.wire import strict_json
 class _Begin(TypedDict):
     env: dict[str, str] | None
     cwd: str | None
-
-
-def _timeout(params: Params) -> float | None:
-    return params.optional(Params.number, "timeoutMs")
 
 
 def _begin(params: Params) -> _Begin:
@@ -44,7 +41,7 @@ def _shell_run(session: RpcSession, params: Params) -> Result:
     result = shell.run(
         params.text("command"),
         stdin=params.optional(Params.data, "stdin"),
-        timeout_ms=_timeout(params),
+        timeout_ms=timeout_of(params),
     )
     return {
         "exitCode": result.exit_code,
@@ -73,7 +70,7 @@ def _python_run(session: RpcSession, params: Params) -> Result:
     streaming = _Streaming(session, params.integer("python")) if params.flag("stream") else None
     result = interpreter.run(
         params.text("code"),
-        timeout_ms=_timeout(params),
+        timeout_ms=timeout_of(params),
         on_stdout=None if streaming is None else streaming.on_stdout,
         on_stderr=None if streaming is None else streaming.on_stderr,
         on_result=None if streaming is None else streaming.on_result,

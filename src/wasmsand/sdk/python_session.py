@@ -18,7 +18,7 @@ from typing import Any, Final
 from wasmsand.sdk import arguments, python_messages
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess
-from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder, SandboxTimeout
 from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.python_messages import Message
@@ -87,7 +87,7 @@ class PythonSession(Session["_Run"]):
         self,
         code: str,
         *,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
         on_result: ResultSink | None = None,
@@ -106,7 +106,7 @@ class PythonSession(Session["_Run"]):
         `input()` raises EOFError.
 
         If the program raises an exception, including `SystemExit`, the result contains it with its
-        traceback. After `timeout_ms` (by default the sandbox's) the program gets a
+        traceback. After `timeout_ms` (by default the sandbox's; None: never) the program gets a
         KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
         ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
         program ends the interpreter itself, `closed` is true and the next `run` raises
@@ -131,7 +131,9 @@ class PythonSession(Session["_Run"]):
             self._attachment.check_open()
             return run.result(self._conversation.exit_code)
 
-    def finish(self, *, timeout_ms: float | None = None) -> CommandResult:
+    def finish(
+        self, *, timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT
+    ) -> CommandResult:
         """End the interpreter as a program ends: wait for its threads, call its `atexit` functions,
         write what its files have buffered. Return its last output and its exit code.
 
@@ -139,7 +141,8 @@ class PythonSession(Session["_Run"]):
             session.run("log = open('log.txt', 'w'); log.write('all')")
             session.finish().exit_code
 
-        After `timeout_ms` (by default the sandbox's), it is killed. `close` kills it at once.
+        After `timeout_ms` (by default the sandbox's; None: never) it is killed. `close` kills it
+        at once.
         """
         self._attachment.check_open()
         timeout = self._check_run(timeout_ms, None, None)

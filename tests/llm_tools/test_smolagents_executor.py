@@ -45,7 +45,7 @@ class Script(Model):  # type: ignore[misc]
         return ChatMessage(role="assistant", content=content)
 
 
-@tool
+@tool  # type: ignore[untyped-decorator]
 def weather(city: str, days: int = 1) -> dict[str, Any]:
     """The weather of a city.
 
@@ -144,7 +144,12 @@ def test_a_value_that_cannot_be_sent_is_refused(executor: SandboxExecutor) -> No
 
 def test_the_time_of_tools_does_not_count(sandbox: Sandbox) -> None:
     executor = SandboxExecutor(sandbox, timeout_ms=1_500)
-    executor.send_tools({"slow": lambda: time.sleep(2) or "done"})
+
+    def slow() -> str:
+        time.sleep(2)
+        return "done"
+
+    executor.send_tools({"slow": slow})
     assert executor("slow()").output == "done"
     executor("x = 1")
     with pytest.raises(SandboxExecutionError, match="took too long and was interrupted"):

@@ -23,7 +23,7 @@ INLINE_MAX = 24_000
 """Characters of a message that are not sent through a file."""
 SHOWN_MAX = 20_000
 PLAIN = (bool, int, float, str, type(None))
-SEQUENCES = {"tuple": tuple, "set": set, "frozenset": frozenset}
+SEQUENCES: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 TEXTS: dict[str, Any] = {
     "datetime": datetime.fromisoformat,
     "date": date.fromisoformat,
@@ -39,10 +39,11 @@ class FinalAnswer(BaseException):
 
 def encode(value: Any) -> Any:
     """`value` as JSON. Raises `TypeError` for what cannot be carried."""
-    if isinstance(value, PLAIN):
-        # Subclasses become what they are derived from.
-        kind = next(kind for kind in PLAIN if isinstance(value, kind))
-        return None if value is None else kind(value)
+    if value is None or isinstance(value, bool):
+        return value
+    for plain in (int, float, str):
+        if isinstance(value, plain):
+            return plain(value)  # subclasses become what they are derived from
     if isinstance(value, list):
         return [encode(item) for item in value]
     if isinstance(value, dict):

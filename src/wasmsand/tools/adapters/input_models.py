@@ -36,7 +36,6 @@ def _field(parameter: Parameter) -> tuple[Any, Any]:
     kind = _TYPES[parameter.kind]
     if parameter.choices:
         kind = Literal[parameter.choices]
-    described = {"description": parameter.description}
     if parameter.required:
-        return kind, Field(**described)
-    return kind | None, Field(default=parameter.default, **described)
+        return kind, Field(description=parameter.description)
+    return kind | None, Field(default=parameter.default, description=parameter.description)

@@ -252,6 +252,11 @@ class StreamedProcess:
                 parker.park((life.has_ended,), deadline)
             return life.ended()
 
+    def take_notices(self) -> tuple[str, ...]:
+        """The notices so far of a command that still runs, each once."""
+        with self._machine.lock:
+            return self._life.take_notices()
+
     def kill(self) -> None:
         """End every process of the command, including background processes."""
         self._machine.end_job(self._job)

@@ -157,6 +157,10 @@ class BackendProcess(Protocol):
         """Wait for the end of the process, even if its output was not read. Returns None if the
         process still runs after `timeout_seconds` (0 does not wait)."""
 
+    def take_notices(self) -> tuple[str, ...]:
+        """What the sandbox did to the processes of a command that still runs, each once. A backend
+        that does not know it before the end of the command returns nothing."""
+
     def kill(self) -> None:
         """End every process of the command; idempotent."""
 

@@ -52,6 +52,10 @@ class LocalProcess:
         """See `BackendProcess`."""
         return self._process.wait(timeout_seconds)
 
+    def take_notices(self) -> tuple[str, ...]:
+        """See `BackendProcess`."""
+        return self._process.take_notices()
+
     def kill(self) -> None:
         """See `BackendProcess`."""
         self._process.kill()

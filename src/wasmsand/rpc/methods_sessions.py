@@ -14,7 +14,8 @@ from wasmsand.rpc.methods_commands import timeout_of
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
 from wasmsand.sdk.backend import STDERR, STDOUT
-from wasmsand.sdk.results import DisplayItem, PythonError
+from wasmsand.sdk.python_values import is_json
+from wasmsand.sdk.results import DisplayItem, PythonError, PythonResult
 from wasmsand.wire import strict_json
 
 
@@ -76,10 +77,12 @@ def _python_run(session: RpcSession, params: Params) -> Result:
         on_result=None if streaming is None else streaming.on_result,
         on_input=(lambda _prompt: next(lines, None)) if params.has("inputs") else None,
     )
+    has_value = _has_json(result)
     return {
         "stdout": result.stdout,
         "stderr": result.stderr,
-        "value": _sendable(result.value),
+        "value": result.value if has_value else None,
+        "hasValue": has_value,
         "repr": result.repr,
         "error": None if result.error is None else _error_out(result.error),
         "executionTimeMs": round(result.execution_time_ms, 3),
@@ -122,14 +125,16 @@ def _item_out(item: DisplayItem) -> dict[str, object]:
     }
 
 
-def _sendable(value: object) -> object:
-    """`value`, or None if JSON cannot represent it, such as NaN or a number with thousands of
-    digits."""
+def _has_json(result: PythonResult) -> bool:
+    """Whether JSON represents the result's value without a change. A number with thousands of
+    digits, or a deeply nested list, cannot be sent either."""
     try:
-        strict_json.encode(value)
+        if result.has_value and is_json(result.value):
+            strict_json.encode(result.value)
+            return True
     except (ValueError, RecursionError):
-        return None
-    return value
+        pass
+    return False
 
 
 def _error_out(error: PythonError) -> dict[str, object]:

@@ -27,7 +27,7 @@ def test_langchain(tools: SandboxTools) -> None:
     run = named(converted, "sandbox_run")
     assert run.invoke({"command": "echo hi"})["stdout"] == "hi\n"
     assert asyncio.run(run.ainvoke({"command": "exit 3"}))["exit_code"] == 3
-    assert set(run.args) == {"command", "stdin", "cwd", "env", "timeout_ms"}
+    assert set(run.args) == {"command", "stdin", "timeout_ms", "restart"}
     message = run.invoke(
         {"type": "tool_call", "id": "1", "name": "sandbox_run", "args": {"command": "echo hi"}}
     )

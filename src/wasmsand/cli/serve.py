@@ -60,6 +60,7 @@ _OPTIONS = (
         float,
         "close a connection to a server in a sandbox if no byte moves for this time",
     ),
+    ("--max-terminals", int, "maximum number of open terminals"),
     ("--keep-alive-seconds", float, "close a connection that has been idle for this time"),
     (
         "--header-seconds",

@@ -144,6 +144,11 @@ class MemoryCopies(Protocol):
         Raises `MemoryError` if there is no room.
         """
 
+    def share(self, program: Instance) -> None:
+        """Prepare for several copies of `program`, which does not compute now: further calls of
+        `duplicate` let the copies share most of its memory until they write. The content of the
+        memory stays the same. Does nothing where memory cannot be shared, or if it is small."""
+
     def describe(self, program: Instance) -> DormantProgram:
         """What `duplicate` copies, without the content of the memory."""
 
@@ -169,6 +174,9 @@ class NoMemoryCopies:
     ) -> NoReturn:
         """Always refuse."""
         raise MemoryError("this engine cannot copy programs")
+
+    def share(self, program: Instance) -> None:
+        """Nothing can be copied."""
 
     def describe(self, program: Instance) -> NoReturn:
         """Always refuse."""

@@ -18,8 +18,9 @@ from urllib.parse import quote
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
 from wasmsand.http.client_copies import HttpCopies
 from wasmsand.http.client_ports import HttpPorts
+from wasmsand.http.client_terminals import HttpTerminals
 from wasmsand.http.process import HttpProcess
-from wasmsand.http.transport import HttpExchange, Transport
+from wasmsand.http.transport import ANSWER_SECONDS, HttpExchange, Transport
 from wasmsand.sdk.backend import (
     BackendProcess,
     Cancellation,
@@ -32,13 +33,16 @@ from wasmsand.sdk.errors import SandboxError, UnsupportedError
 from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
+from wasmsand.sdk.unsupported import WithoutDisks, no_mounts
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import Network, NetworkEvent
 
 _MARGIN_SECONDS = 30.0
 """How much longer than its command a request may take: it may wait in the server's queue."""
+_COMPILE_SECONDS = 300.0
+"""How much longer a request may take that starts a program: the server may have to compile that
+first, which does not count against the command's timeout."""
 
 
 def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> HttpBackend:
@@ -99,7 +103,7 @@ def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
         transport.close()
 
 
-class HttpBackend(HttpPorts, HttpCopies, WithoutTerminals):
+class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
     """One sandbox on a server."""
 
     kind = "Sandbox.connect"
@@ -140,7 +144,7 @@ class HttpBackend(HttpPorts, HttpCopies, WithoutTerminals):
                 "POST",
                 f"{self._path}/run",
                 value=_wanted(request),
-                seconds=seconds + _MARGIN_SECONDS,
+                seconds=seconds + _COMPILE_SECONDS,
                 exchange=exchange,
             )
         except SandboxError:
@@ -161,7 +165,7 @@ class HttpBackend(HttpPorts, HttpCopies, WithoutTerminals):
         wanted["open_stdin"] = request.stdin is None
         wanted["inputs"] = request.extra_inputs
         wanted["outputs"] = request.extra_outputs
-        state = self._post("/commands", wanted)
+        state = self._post("/commands", wanted, seconds=_COMPILE_SECONDS)
         return HttpProcess(self._transport, f"{self._path}/commands/{state['id']}", state["pid"])
 
     def processes(self) -> list[ProcessInfo]:
@@ -332,8 +336,11 @@ class HttpBackend(HttpPorts, HttpCopies, WithoutTerminals):
     def _get(self, part: str, **query: object) -> dict[str, Any]:
         return object_of(self._transport.ask("GET", self._path + part, query=query))
 
-    def _post(self, part: str, value: Mapping[str, object]) -> dict[str, Any]:
-        return object_of(self._transport.ask("POST", self._path + part, value=value))
+    def _post(
+        self, part: str, value: Mapping[str, object], seconds: float = ANSWER_SECONDS
+    ) -> dict[str, Any]:
+        path = self._path + part
+        return object_of(self._transport.ask("POST", path, value=value, seconds=seconds))
 
 
 def _wanted(request: CommandRequest) -> dict[str, object]:

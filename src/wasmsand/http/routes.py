@@ -26,6 +26,7 @@ from wasmsand.http.handlers import (
     sandboxes,
     server,
     started,
+    terminals,
 )
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
@@ -311,6 +312,16 @@ ROUTES: tuple[AnyRoute, ...] = (
         "Open a stream to a server in the sandbox, with `Upgrade: wasmsand-stream`",
         files.BYTES,
         status=101,
+    ),
+    # Terminals.
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/terminal",
+        terminals.terminal,
+        "Start a program on a pseudo-terminal, over a WebSocket",
+        files.BYTES,
+        status=101,
+        is_websocket=True,
     ),
     # Files.
     HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=f.ReadFile),

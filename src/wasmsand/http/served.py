@@ -18,6 +18,7 @@ from msgspec import UnsetType
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.messages import OpenPython, RunCommand, StartCommand
 from wasmsand.http.started import Started
+from wasmsand.http.terminal_messages import OpenTerminal
 from wasmsand.sdk import arguments
 from wasmsand.sdk.backend import Backend, BackendProcess, CommandRequest
 from wasmsand.sdk.client_programs import (
@@ -33,6 +34,7 @@ from wasmsand.sdk.options import Isolation, SandboxOptions
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.sdk.state import Running, Snapshot
+from wasmsand.sdk.terminal import terminal_request
 
 MAX_STARTED = 64
 """Started commands that one sandbox remembers; ended ones are forgotten when it is full."""
@@ -166,6 +168,16 @@ class ServedSandbox:
             user=wanted.user,
             inputs=inputs,
             outputs=outputs,
+        )
+
+    def terminal_request(self, wanted: OpenTerminal) -> CommandRequest:
+        """Validate and complete a client's request for a terminal."""
+        return terminal_request(
+            self._builder,
+            wanted.command,
+            env=wanted.env,
+            environ=wanted.environ,
+            cwd=wanted.cwd,
         )
 
     def make_room(self) -> None:

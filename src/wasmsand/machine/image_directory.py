@@ -1,8 +1,8 @@
 """A directory with built programs and files, as the builder writes it.
 
-Owns reading its manifest. Rules: a directory is read once per host process; program files and
-stored memory are read only when needed; the error for a missing directory says which command to
-run.
+Owns reading its manifest. Rules: a directory is read once per host process; program files, stored
+memory and the lists of files in large directories are read only when needed; the error for a
+missing directory says which command to run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from typing import Any, Final
 from wasmsand.engine.protocol import Start
 from wasmsand.engine.stored_memory import StoredMemory
 
-MANIFEST_FORMAT: Final = 3
+MANIFEST_FORMAT: Final = 4
+_FORMATS: Final = (3, MANIFEST_FORMAT)
+"""Format 3 has the lists of all directories in the manifest."""
 _BEGINNING_BYTES: Final = 4096
 _WASM_PAGE: Final = 65536
 
@@ -110,7 +112,7 @@ class ImageDirectory:
     listing: Listing
     """The files that every new sandbox knows."""
     trees: list[dict[str, Any]]
-    """Directories with a listing of their own, which is read on first access."""
+    """Directories with a listing of their own; `tree_listing` reads it."""
     base: Mapping[str, str]
     """The programs of the image that this one completes, by name: their hashes."""
 
@@ -135,7 +137,7 @@ def read_image(directory: Path) -> ImageDirectory:
             f"no user space at {directory}: in a source checkout run 'make build' "
             "(or 'wasmsand build'); an installed wheel carries it, so reinstall wasmsand"
         ) from None
-    if document.get("format") != MANIFEST_FORMAT:
+    if document.get("format") not in _FORMATS:
         raise ImageMissing(
             f"{manifest} has format {document.get('format')!r}, not {MANIFEST_FORMAT}: "
             "run 'wasmsand build' again"
@@ -160,6 +162,21 @@ def read_image(directory: Path) -> ImageDirectory:
             _prepared[program.prepared.memory.sha256] = program
     contents = directory / document["contents"]["file"]
     return ImageDirectory(programs, contents, document, document["trees"], document.get("base", {}))
+
+
+def tree_listing(contents: Path, tree: Mapping[str, Any]) -> Listing:
+    """The listing of one of an image's trees."""
+    if "listing" not in tree:
+        return dict(tree)
+    listing: Listing = json.loads(read_part(contents, *tree["listing"]))
+    return listing
+
+
+def read_part(contents: Path, offset: int, size: int) -> bytes:
+    """Some bytes of the contents file."""
+    with contents.open("rb") as stream:
+        stream.seek(offset)
+        return stream.read(size)
 
 
 def _prepared_start(directory: Path, entry: Mapping[str, Any] | None) -> PreparedStart | None:

@@ -66,6 +66,7 @@ from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.terminal import SandboxTerminal
 from wasmsand.machine.thread_driver import ThreadDriver
 from wasmsand.machine.timers import TimerOwner, TimerService
+from wasmsand.machine.uncounted import Deadline, UncountedTime
 from wasmsand.machine.wasm_programs import WasmProgram, find_wasm_programs
 
 if TYPE_CHECKING:
@@ -146,9 +147,12 @@ class Machine:
         self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
-        self._loader = ModuleLoader(self.engine, self.lock, prepared_memories(self.engine))
         self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
         clock = clock or Clock()
+        self.uncounted = UncountedTime(clock)
+        self._loader = ModuleLoader(
+            self.engine, self.lock, prepared_memories(self.engine), self.uncounted
+        )
         if image is None:
             image = _image_of(options, self.engine, self.identity)
         root = TreeFs(image, options.limits, clock.realtime)
@@ -227,6 +231,7 @@ class Machine:
     def adopt(self, session: CapturedSession, *, is_last: bool = False) -> StreamedProcess:
         """Let a copy of a captured session run here. `is_last`: no other machine will get one.
         Raises `KernelError`."""
+        self.mounts.look_again()
         return StreamedProcess.of_session(self, session, is_last=is_last)
 
     def open_terminal(
@@ -242,12 +247,12 @@ class Machine:
         on_end: Callable[[], None],
         *,
         terminal: Terminal | None = None,
-        deadline_ns: int | None = None,
+        deadline: Deadline | None = None,
     ) -> ThreadDriver:
         """Create a process for the requested program with these files, by descriptor, without
         running it (see `ThreadDriver.run`). `on_end` is called under the lock.
 
-        Raises `TimeoutError` if the program is still being compiled at `deadline_ns`.
+        Raises `TimeoutError` if the program is still being compiled at `deadline`.
         """
         argv = tuple([guest_bytes(word) for word in request.argv])
         environ = guest_environment(request.environ)
@@ -273,7 +278,7 @@ class Machine:
                 program = self._find(process, argv, environ)
                 if thread.dead:
                     raise KernelError(Errno.EINTR, "the machine was closed")
-                module = self._load(thread, program, deadline_ns)
+                module = self._load(thread, program, deadline)
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
                 instance, memory = start_program(
                     kernel, self._loader, process, program, module, of_host=True
@@ -324,17 +329,18 @@ class Machine:
         guest = Guest(kernel, self._loader, process.first_thread, instance, memory)
         return self._driver_of(process, guest)
 
-    def _load(self, thread: Thread, program: Program, deadline_ns: int | None) -> Module:
+    def _load(self, thread: Thread, program: Program, deadline: Deadline | None) -> Module:
         """The program's module. The lock is released while it is compiled."""
         parker = Parker(self.lock, self.kernel.clock)
         while True:
             try:
                 return self._loader.module(thread, program)
             except WouldBlock as block:
-                parker.park((*block.queues, thread.signal_queue), deadline_ns)
+                until = None if deadline is None else deadline.next_look_ns
+                parker.park((*block.queues, thread.signal_queue), until)
             if thread.dead:
                 raise KernelError(Errno.EINTR, "the machine was closed")
-            if deadline_ns is not None and self.kernel.clock.monotonic() >= deadline_ns:
+            if deadline is not None and deadline.is_past:
                 raise TimeoutError
 
     def _find(

@@ -35,6 +35,7 @@ from wasmsand.machine.command import (
 )
 from wasmsand.machine.launch import Launch
 from wasmsand.machine.parking import OneShot
+from wasmsand.machine.uncounted import Deadline
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
@@ -69,7 +70,7 @@ class RunningCommand:
         "_lock",
         "_notices",
         "began_ns",
-        "deadline_ns",
+        "deadline",
         "ended_ns",
         "process",
         "timed_out",
@@ -79,9 +80,10 @@ class RunningCommand:
         self._kernel: Kernel = machine.kernel
         self._lock = machine.lock
         self.began_ns = machine.kernel.clock.monotonic()
-        self.deadline_ns: int | None = None
+        end_ns: int | None = None
         if request.timeout_seconds is not None:
-            self.deadline_ns = self.began_ns + int(request.timeout_seconds * SECOND)
+            end_ns = self.began_ns + int(request.timeout_seconds * SECOND)
+        self.deadline = Deadline(machine.kernel.clock, machine.uncounted, end_ns)
         self._launch: Launch | None = None
         # Guarded by the lock:
         self.process: Process | None = None
@@ -107,15 +109,22 @@ class RunningCommand:
         """The process has ended. Called under the lock."""
 
     def launch(
-        self, machine: Machine, request: CommandRequest, until: OneShot, deadline_ns: int | None
+        self, machine: Machine, request: CommandRequest, until: OneShot, *, in_time: bool
     ) -> bool:
-        """Start the program, and wait. True if `until` happens before `deadline_ns`."""
+        """Start the program, and wait. True if `until` happens; False if, with `in_time`, the
+        command's time is up before that."""
         launch = self._launch = Launch(
             partial(self._make, machine, request), partial(self._settled, machine)
         )
         try:
             launch.begin(machine.engine, machine.lock)
-            return until.wait(machine.kernel.clock, deadline_ns)
+            if not in_time:
+                return until.wait()
+            while not until.wait(machine.kernel.clock, self.deadline.ns):
+                if self.deadline.is_past:
+                    return False
+                until.wait(machine.kernel.clock, self.deadline.next_look_ns)
+            return True
         except BaseException:  # the caller gave up (Ctrl-C): end its command
             self.give_up(machine)
             raise
@@ -125,7 +134,7 @@ class RunningCommand:
             self._notices += make_room(machine.kernel)
             files = self.open_files(machine, request)
         try:
-            return machine.make_process(request, files, self._end, deadline_ns=self.deadline_ns)
+            return machine.make_process(request, files, self._end, deadline=self.deadline)
         except BaseException:
             with machine.lock:
                 self.drop_files(files)
@@ -253,7 +262,7 @@ def run_command(
     """Run a command to its end and capture its output. `on_started` receives its job number (see
     `Machine.end_job`) when the process exists."""
     command = _CapturedCommand(machine, request, on_started)
-    in_time = command.launch(machine, request, command.is_over, command.deadline_ns)
+    in_time = command.launch(machine, request, command.is_over, in_time=True)
     try:
         process = command.started(machine)
     except StillCompiling as late:

@@ -152,7 +152,7 @@ async def _call(
         raise MCPError(INVALID_PARAMS, str(outcome))
     if isinstance(outcome, Exception):
         return results.failed(outcome)
-    return results.succeeded(params.name, outcome)
+    return results.succeeded(outcome)
 
 
 async def _report(context: Context, watch: CommandWatch) -> None:

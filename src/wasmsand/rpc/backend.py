@@ -20,6 +20,7 @@ from wasmsand.rpc.params import Params
 from wasmsand.rpc.process_copies import CopiedState, ProcessCopies
 from wasmsand.rpc.process_network import ProcessNetwork, event_receiver
 from wasmsand.rpc.process_ports import ProcessPorts
+from wasmsand.rpc.process_terminals import ProcessTerminals
 from wasmsand.rpc.shared_process import FIRST, SandboxAddress, SharedProcess, leave_later
 from wasmsand.rpc.spares import keep_spares, take_spare
 from wasmsand.sdk.backend import (
@@ -38,7 +39,7 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
 from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
+from wasmsand.sdk.unsupported import WithoutDisks, no_mounts
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import Network
@@ -50,8 +51,10 @@ _AT_ONCE: Final = 4 * 1024 * 1024
 """A file up to this size is written by one request; a longer one is sent in pieces."""
 _SPARE_SECONDS: Final = 10.0
 """How long a spare process may take to create a sandbox; it usually takes milliseconds."""
-_MARGIN_SECONDS: Final = 30.0
-"""How much later than the request's own timeout a process may respond on a busy host."""
+_MARGIN_SECONDS: Final = 300.0
+"""How much later than the request's own timeout a process may respond: it may have to compile a
+program of the image first, which does not count against the timeout. A process that has ended is
+noticed at once."""
 _ENTRY_BYTES: Final = 16 * 1024
 """Upper bound of the JSON of one file in a listing, or of one process."""
 
@@ -68,7 +71,7 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
-class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTerminals):
+class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessTerminals, ProcessCopies, WithoutDisks):
     """A machine in a separate process, as a `Backend`."""
 
     kind = 'isolation="process"'
@@ -203,7 +206,7 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTermina
         params = _request_out(request)
         params["extraInputs"] = list(request.extra_inputs)
         params["extraOutputs"] = list(request.extra_outputs)
-        result = self._call("commands.start", **params)
+        result = self._call_within(0.0, "commands.start", **params)
         return RpcProcess(self._connection, result.integer("command"), result.integer("pid"))
 
     def processes(self) -> list[ProcessInfo]:

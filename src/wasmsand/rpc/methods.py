@@ -17,6 +17,7 @@ from wasmsand.rpc.methods_network import NETWORK_METHODS, with_events
 from wasmsand.rpc.methods_packages import PACKAGE_METHODS
 from wasmsand.rpc.methods_ports import PORT_METHODS
 from wasmsand.rpc.methods_sessions import SESSION_METHODS
+from wasmsand.rpc.methods_terminals import TERMINAL_METHODS
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
 from wasmsand.sdk.local import LocalBackend
@@ -90,6 +91,7 @@ METHODS: Final = {
         *PACKAGE_METHODS,
         *NETWORK_METHODS,
         *PORT_METHODS,
+        *TERMINAL_METHODS,
         Method("env.set", _env_set, ("name", "value")),
         Method("env.get", _env_get, ("name",)),
         Method("env.unset", _env_unset, ("name",)),

@@ -38,6 +38,14 @@ def port(name: str, value: object) -> int:
     return value
 
 
+def window_size(name: str, value: object) -> int:
+    """`value` as a number of columns or rows of a terminal."""
+    size = positive_integer(name, value)
+    if size > 65535:
+        raise ValueError(f"{name} must be at most 65535, not {size}")
+    return size
+
+
 def host_port(name: str, value: object) -> int:
     """`value` as the number of a TCP port of this machine; 0 means a free one."""
     return 0 if value == 0 and type(value) is int else port(name, value)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, overload
 
 from wasmsand.sdk.async_calls import (
+    AsyncDataSink,
     AsyncInputSource,
     AsyncResultSink,
     AsyncTextSink,
@@ -56,6 +57,7 @@ from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import FileOrStream, Running, Snapshot, Snapshots
 from wasmsand.sdk.stores import Store
+from wasmsand.sdk.terminal import COLUMNS, ROWS, Terminal
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 if TYPE_CHECKING:
@@ -898,6 +900,109 @@ class AsyncPythonSession:
         return await call(self._blocking.finish, timeout_ms=timeout_ms)
 
 
+class AsyncTerminal:
+    """A program on a pseudo-terminal: type, read the screen's bytes, change the window's size.
+
+    Example:
+        async with await sandbox.pty() as terminal:
+            await terminal.write("stty size; exit\\n")
+            async for data in terminal:
+                print(data)
+
+    If a task is cancelled in `read`, output may be lost: use `timeout_ms`, or iterate.
+    """
+
+    def __init__(self, blocking: Terminal) -> None:
+        self._blocking = blocking
+        self._stream = Stream(lambda: iter(blocking))
+        self._turns = Turns()
+
+    @property
+    def pid(self) -> int:
+        """The process ID of the program in the sandbox."""
+        return self._blocking.pid
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the window."""
+        return self._blocking.size
+
+    @property
+    def exit_code(self) -> int | None:
+        """The program's exit code, once `wait`, `poll` or the end of the output has shown it."""
+        return self._blocking.exit_code
+
+    @property
+    def closed(self) -> bool:
+        """Whether the terminal was closed, by `close` or with its sandbox."""
+        return self._blocking.closed
+
+    async def write(self, data: bytes | str, *, timeout_ms: float | None = None) -> None:
+        """Type `data`; text is encoded as UTF-8. Enter is `\\r` or `\\n`, Ctrl-C is `\\x03`, Ctrl-D
+        is `\\x04`. Waits while the program does not read what was typed before.
+
+        Raises `InputTimeoutError` if not all of `data` is typed after `timeout_ms`: its `written`
+        is the number of bytes typed. Raises `CommandError` with EPIPE if the program has ended, and
+        with EBADF after `close`.
+        """
+        await call(self._blocking.write, data, timeout_ms=timeout_ms)
+
+    async def read(self, *, timeout_ms: float | None = None) -> bytes:
+        """Wait for output, and return it; empty when the program has ended and all its output was
+        read.
+
+        Raises `TimeoutError` if there is none for `timeout_ms`. One thread reads at a time. With
+        `on_data`, output cannot be read.
+        """
+        return await self._turns.call(self._blocking.read, timeout_ms=timeout_ms)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Yield the output as it arrives, until the program has ended."""
+        return self._stream
+
+    async def resize(self, cols: int, rows: int) -> None:
+        """Change the size of the window; the programs get SIGWINCH."""
+        await call(self._blocking.resize, cols, rows)
+
+    async def wait(self, *, timeout_ms: float | None = None) -> int:
+        """Wait for the end of the program, and return its exit code.
+
+        A program whose output nobody reads may wait forever: read it first, or use `on_data`; then
+        `wait` returns after the last call of `on_data`, and raises what it raised. Raises
+        `TimeoutError` if the program is still running after `timeout_ms`.
+        """
+        return await call(self._blocking.wait, timeout_ms=timeout_ms)
+
+    async def poll(self) -> int | None:
+        """Return the exit code, or None while the program is running."""
+        return await call(self._blocking.poll)
+
+    async def kill(self) -> None:
+        """End every process that was started on the terminal, at once. Output that was not read
+        can still be read. Calling it again does nothing.
+        """
+        await call(self._blocking.kill)
+
+    async def close(self) -> None:
+        """Hang up: the programs get SIGHUP, as when a terminal's window is closed. A program that
+        ignores SIGHUP (`nohup`) keeps running. Calling it again does nothing.
+        """
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncTerminal:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.end()
+
+    async def end(self) -> None:
+        """`kill` and `close`. The end of a `with` block does this."""
+        await call(self._blocking.end)
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
+
+
 class AsyncSandbox:
     """A private Linux-like computer.
 
@@ -1083,6 +1188,36 @@ class AsyncSandbox:
         """
         return AsyncPythonSession(
             await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin)
+        )
+
+    async def pty(
+        self,
+        command: str | Sequence[str] | None = None,
+        *,
+        cols: int = COLUMNS,
+        rows: int = ROWS,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        on_data: AsyncDataSink | None = None,
+    ) -> AsyncTerminal:
+        """Start a program on a pseudo-terminal: an interactive bash, or `command`, which is a
+        script for bash, or a program and its arguments.
+
+        Read the output, or get it by `on_data`, which is called on another thread. `TERM` is
+        `xterm-256color` unless `env` says otherwise. There is no time limit. A terminal that nobody
+        refers to any more hangs up. Raises `CommandError`.
+        """
+        return AsyncTerminal(
+            await obtain(
+                Terminal.end,
+                self._blocking.pty,
+                command,
+                cols=cols,
+                rows=rows,
+                env=env,
+                cwd=cwd,
+                on_data=in_loop(on_data),
+            )
         )
 
     @property

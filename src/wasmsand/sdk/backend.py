@@ -131,7 +131,8 @@ class BackendProcess(Protocol):
 
     def now(self) -> float:
         """The current time, in seconds, of the clock for every `timeout_seconds` below. Callers
-        that wait in several steps use it to compute deadlines."""
+        that wait in several steps use it to compute deadlines. It may stand still while the sandbox
+        compiles one of its own programs, so look at it again after a `TimeoutError`."""
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Wait for output, and return everything that was written since the last call.
@@ -160,14 +161,25 @@ class BackendProcess(Protocol):
 
 
 class BackendTerminal(Protocol):
-    """A program on a pseudo-terminal, as a terminal emulator sees it."""
+    """A program on a pseudo-terminal, as a terminal emulator sees it.
 
-    def read(self, count: int = 65536) -> bytes:
+    A bounded amount of output is buffered; when the buffer is full, the program waits. When the
+    object is garbage-collected, the terminal hangs up.
+    """
+
+    @property
+    def pid(self) -> int:
+        """The pid of the started process."""
+
+    def read(self, count: int = 65536, timeout_seconds: float | None = None) -> bytes:
         """Wait for output, and return up to `count` bytes of it. The result is empty when the
-        program has ended and all output was read. One thread reads at a time."""
+        program has ended and all output was read, and after `close`. One thread reads at a time.
+        Raises `TimeoutError`."""
 
-    def write(self, data: bytes) -> None:
-        """Send input, as if it were typed."""
+    def write(self, data: bytes, timeout_seconds: float | None = None) -> int:
+        """Send input, as if it were typed; wait while the program does not read. Returns how many
+        bytes were accepted: all, or fewer on a timeout. Raises `CommandError`: EPIPE if the program
+        has ended, EBADF after `close`."""
 
     def resize(self, rows: int, columns: int) -> None:
         """Change the size of the window."""
@@ -175,8 +187,11 @@ class BackendTerminal(Protocol):
     def wait(self, timeout_seconds: float | None = None) -> int | None:
         """The program's exit code; None if it still runs after `timeout_seconds`."""
 
+    def kill(self) -> None:
+        """End every process of the command; idempotent."""
+
     def close(self) -> None:
-        """Hang up the terminal."""
+        """Hang up the terminal; idempotent."""
 
 
 class Backend(Protocol):

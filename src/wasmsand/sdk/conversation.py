@@ -202,7 +202,7 @@ class Conversation(Generic[_Request]):
         try:
             self._send(text, request, deadline)
             while not request.answered and not request.truncated:
-                self._take(request, self._left(request, deadline))
+                self._take_in_time(request, deadline)
             if not request.answered:
                 self._end(request)
         except TimeoutError:
@@ -231,7 +231,7 @@ class Conversation(Generic[_Request]):
         try:
             self.process.close_input(self._dialect.request_fd)
             while not request.answered and not request.truncated:
-                self._take(request, self._left(request, deadline))
+                self._take_in_time(request, deadline)
         except TimeoutError:
             request.timed_out = True
         finally:
@@ -256,6 +256,16 @@ class Conversation(Generic[_Request]):
         if deadline is None:
             return None
         return deadline + request.paused_seconds - self.process.now()
+
+    def _take_in_time(self, request: _Request, deadline: float | None) -> None:
+        """Wait for output until the deadline. Raises `TimeoutError`."""
+        try:
+            self._take(request, self._left(request, deadline))
+        except TimeoutError:
+            # The clock may have stood still: see `BackendProcess.now`.
+            left = self._left(request, deadline)
+            if left is None or left <= 0:
+                raise
 
     def _send(self, text: bytes, request: _Request, deadline: float | None) -> None:
         """Send all of the request. Raises `TimeoutError` if the interpreter does not read."""

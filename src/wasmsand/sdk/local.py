@@ -63,7 +63,7 @@ from wasmsand.sdk.local_disk import read_disk, write_disk
 from wasmsand.sdk.local_mounts import LocalMounts, mount_request
 from wasmsand.sdk.local_network import LocalNetwork
 from wasmsand.sdk.local_ports import LocalPorts
-from wasmsand.sdk.local_process import LocalProcess
+from wasmsand.sdk.local_process import LocalProcess, LocalTerminal
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import (
     PackageRequest,
@@ -174,7 +174,7 @@ class LocalBackend(LocalMounts, LocalNetwork, LocalPorts):
         try:
             return LocalProcess(self._machine.adopt(captured, is_last=is_last), name)
         except KernelError as error:
-            raise StateError(f"no room for the copy of {name}: {error}") from None
+            raise StateError(f"the copy of {name} cannot run: {error}") from None
 
     # Commands.
 
@@ -202,9 +202,10 @@ class LocalBackend(LocalMounts, LocalNetwork, LocalPorts):
     def open_terminal(self, request: CommandRequest, rows: int, columns: int) -> BackendTerminal:
         """See `Backend`."""
         try:
-            return self._machine.open_terminal(request, rows, columns)
+            terminal = self._machine.open_terminal(request, rows, columns)
         except KernelError as error:
             raise self._start_failure(error, request) from None
+        return LocalTerminal(terminal, request.argv[0])
 
     def _start_failure(self, error: KernelError, request: CommandRequest) -> SandboxError:
         """The public exception for a command that could not be started."""

@@ -1,11 +1,11 @@
-"""A program of a machine in this process, as a `BackendProcess`.
+"""A program of a machine in this process, as a `BackendProcess` or a `BackendTerminal`.
 
-Owns `LocalProcess`. Rules: as in `local`.
+Owns `LocalProcess` and `LocalTerminal`. Rules: as in `local`.
 """
 
 from __future__ import annotations
 
-from wasmsand.machine import StreamedProcess
+from wasmsand.machine import SandboxTerminal, StreamedProcess
 from wasmsand.sdk.backend import STDIN, Ended, Output
 from wasmsand.sdk.errors import command_errors
 
@@ -51,3 +51,41 @@ class LocalProcess:
     def kill(self) -> None:
         """See `BackendProcess`."""
         self._process.kill()
+
+
+class LocalTerminal:
+    """A program on a terminal of the machine, as a `BackendTerminal`."""
+
+    def __init__(self, terminal: SandboxTerminal, program: str) -> None:
+        self._terminal = terminal
+        self._program = program
+
+    @property
+    def pid(self) -> int:
+        """See `BackendTerminal`."""
+        return self._terminal.pid
+
+    def read(self, count: int = 65536, timeout_seconds: float | None = None) -> bytes:
+        """See `BackendTerminal`."""
+        return self._terminal.read(count, timeout_seconds)
+
+    def write(self, data: bytes, timeout_seconds: float | None = None) -> int:
+        """See `BackendTerminal`."""
+        with command_errors(self._program):
+            return self._terminal.write(data, timeout_seconds)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """See `BackendTerminal`."""
+        self._terminal.resize(rows, columns)
+
+    def wait(self, timeout_seconds: float | None = None) -> int | None:
+        """See `BackendTerminal`."""
+        return self._terminal.wait(timeout_seconds)
+
+    def kill(self) -> None:
+        """See `BackendTerminal`."""
+        self._terminal.kill()
+
+    def close(self) -> None:
+        """See `BackendTerminal`."""
+        self._terminal.close()

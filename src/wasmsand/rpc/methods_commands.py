@@ -171,6 +171,10 @@ def _signal(session: RpcSession, params: Params) -> Result:
     return OK
 
 
+def _kill_process(session: RpcSession, params: Params) -> Result:
+    return {"killed": session.backend.kill_process(params.integer("pid"))}
+
+
 COMMAND_METHODS = (
     Method("run", _run, ("command",), ("stdin", "env", "cwd", "timeoutMs", "user")),
     Method("commands.run", _commands_run, ("command",), _REQUEST, waits=True),
@@ -189,4 +193,5 @@ COMMAND_METHODS = (
     Method("commands.cancel", _cancel, ("request",)),
     Method("commands.list", _list),
     Method("commands.signal", _signal, ("pid", "signal")),
+    Method("commands.killProcess", _kill_process, ("pid",)),
 )

@@ -41,6 +41,7 @@ from wasmsand.machine.command import (
     Ended,
     Output,
 )
+from wasmsand.machine.many_files import FileWrite
 from wasmsand.sdk.package_requests import PackageRequest
 from wasmsand.sdk.results import (
     FileInfo,
@@ -74,6 +75,7 @@ __all__ = [
     "CommandRequest",
     "Completed",
     "Ended",
+    "FileWrite",
     "Output",
     "PackageRequest",
 ]
@@ -255,6 +257,10 @@ class Backend(Protocol):
         """How many bytes a captured program or a state holds at most; what it shares with others
         counts too."""
 
+    def kill_process(self, pid: int) -> bool:
+        """End a process or, if the host started it, every process of its command. False if there is
+        none."""
+
     def signal(self, pid: int, number: int) -> None:
         """Send a signal. Raises `CommandError` (ESRCH) if there is no such process."""
 
@@ -271,6 +277,9 @@ class Backend(Protocol):
 
         Missing directories are created. Without `mode`, an existing file keeps its mode.
         """
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """Write several files as `write_file` does: all of them, or none."""
 
     def append_file(self, path: str, data: bytes) -> None:
         """Append all of `data`, or nothing, to a regular file. A missing file is created, with the

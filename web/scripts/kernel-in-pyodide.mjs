@@ -15,6 +15,7 @@ folders = {
     for name, module in sys.modules.items()
     if name.split(".")[0] == "wasmsand" and getattr(module, "__file__", None)
 }
+folders.add("/src/wasmsand/sdk/python_guest")  # read as text for Python sessions
 out = io.BytesIO()
 with zipfile.ZipFile(out, "w") as archive:
     for folder in sorted(folders):
@@ -47,6 +48,8 @@ import sys, gc
 sys.path.insert(0, "/kernel.zip")
 import wasmsand.web.boot
 wasmsand.web.boot.prepare("/image")
+from wasmsand.sdk import python_session, python_source
+python_source.driver_command(python_session.REQUESTS_FD, python_session.ANSWERS_FD)
 gc.collect()
 `);
   python.FS.unmount("/image");

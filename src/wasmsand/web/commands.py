@@ -77,6 +77,10 @@ class Command:
 
     def launch(self) -> None:
         """Start the program, as soon as its module is there."""
+        self._files = self.open_files()
+        self._try()
+
+    def _try(self) -> None:
         if self._awaited is not None:
             for queue in self._awaited.queues:
                 queue.remove(self._again)
@@ -86,15 +90,15 @@ class Command:
             return
         machine, request = self._machine, self._request
         try:
-            process = machine.make_process(
-                request, self.open_files, self._end, terminal=self.terminal
-            )
+            process = machine.make_process(request, self._files, self._end, terminal=self.terminal)
         except WouldBlock as block:
             self._awaited = block
             for queue in block.queues:
                 queue.add(self._again)
             return
         except KernelError as error:
+            for file in {id(file): file for file in self._files.values()}.values():
+                file.dispose()
             self._failed(error)
             return
         self.process = process
@@ -104,7 +108,7 @@ class Command:
         self.started(process)
 
     def _again(self) -> None:
-        self._loop.soon(self.launch)
+        self._loop.soon(self._try)
 
     def _expire(self) -> None:
         if self.ended_ns is None:

@@ -287,6 +287,14 @@ class JavaScriptEngine:
         """Whether `load` would need no compilation."""
         return key in self._modules
 
+    def comes_compiled(self, key: str) -> bool:
+        """Nothing comes compiled: the host's own compiler is quick."""
+        return False
+
+    def why_not_compiled(self) -> Sequence[str]:
+        """No installed package brings compiled modules."""
+        return ()
+
     def unload(self, key: str) -> None:
         """Forget a module."""
         module = self._modules.pop(key, None)

@@ -234,6 +234,7 @@ from wasmsand.sdk.async_calls import (
     remember_twin,
 )
 from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, SandboxTimeout, SandboxUser
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment

@@ -11,7 +11,7 @@ import base64
 import os
 import weakref
 from _thread import start_new_thread
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -20,12 +20,13 @@ from wasmsand.http.client_copies import HttpCopies
 from wasmsand.http.client_ports import HttpPorts
 from wasmsand.http.client_terminals import HttpTerminals
 from wasmsand.http.process import HttpProcess
-from wasmsand.http.transport import HttpExchange, Transport
+from wasmsand.http.transport import ANSWER_SECONDS, HttpExchange, Transport
 from wasmsand.sdk.backend import (
     BackendProcess,
     Cancellation,
     CommandRequest,
     Completed,
+    FileWrite,
     PackageRequest,
 )
 from wasmsand.sdk.errors import SandboxError, UnsupportedError
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 _MARGIN_SECONDS = 30.0
 """How much longer than its command a request may take: it may wait in the server's queue."""
+_COMPILE_SECONDS = 300.0
+"""How much longer a request may take that starts a program: the server may have to compile that
+first, which does not count against the command's timeout."""
 
 
 def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> HttpBackend:
@@ -140,7 +144,7 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
                 "POST",
                 f"{self._path}/run",
                 value=_wanted(request),
-                seconds=seconds + _MARGIN_SECONDS,
+                seconds=seconds + _COMPILE_SECONDS,
                 exchange=exchange,
             )
         except SandboxError:
@@ -161,7 +165,7 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
         wanted["open_stdin"] = request.stdin is None
         wanted["inputs"] = request.extra_inputs
         wanted["outputs"] = request.extra_outputs
-        state = self._post("/commands", wanted)
+        state = self._post("/commands", wanted, seconds=_COMPILE_SECONDS)
         return HttpProcess(self._transport, f"{self._path}/commands/{state['id']}", state["pid"])
 
     def processes(self) -> list[ProcessInfo]:
@@ -170,6 +174,10 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
             ProcessInfo(**{**item, "argv": tuple(item["argv"])})
             for item in self._get("/processes")["processes"]
         ]
+
+    def kill_process(self, pid: int) -> bool:
+        """See `Backend`."""
+        return bool(self._post(f"/processes/{pid}/kill", {})["killed"])
 
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
@@ -196,6 +204,18 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
         if mode is not None:
             query["mode"] = mode
         self._transport.ask("PUT", f"{self._path}/files", query=query, content=data)
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """See `Backend`."""
+        wanted = [
+            {
+                "path": each.path,
+                "base64": base64.b64encode(each.data).decode("ascii"),
+                "mode": each.mode,
+            }
+            for each in files
+        ]
+        self._post("/files/batch", {"files": wanted})
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""
@@ -316,8 +336,11 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
     def _get(self, part: str, **query: object) -> dict[str, Any]:
         return object_of(self._transport.ask("GET", self._path + part, query=query))
 
-    def _post(self, part: str, value: Mapping[str, object]) -> dict[str, Any]:
-        return object_of(self._transport.ask("POST", self._path + part, value=value))
+    def _post(
+        self, part: str, value: Mapping[str, object], seconds: float = ANSWER_SECONDS
+    ) -> dict[str, Any]:
+        path = self._path + part
+        return object_of(self._transport.ask("POST", path, value=value, seconds=seconds))
 
 
 def _wanted(request: CommandRequest) -> dict[str, object]:
@@ -327,6 +350,7 @@ def _wanted(request: CommandRequest) -> dict[str, object]:
         "environ": dict(request.environ),
         "cwd": request.cwd,
         "timeout_ms": None if seconds is None else seconds * 1000,
+        "user": request.user,
     }
     if request.stdin:
         wanted["stdin_base64"] = base64.b64encode(request.stdin).decode("ascii")

@@ -165,6 +165,7 @@ class ServedSandbox:
             environ=wanted.environ,
             cwd=wanted.cwd,
             timeout_ms=SANDBOX_TIMEOUT if isinstance(timeout_ms, UnsetType) else timeout_ms,
+            user=wanted.user,
             inputs=inputs,
             outputs=outputs,
         )

@@ -10,7 +10,7 @@ import logging
 import os
 import weakref
 from _thread import start_new_thread
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.rpc import values
@@ -30,6 +30,7 @@ from wasmsand.sdk.backend import (
     CommandRequest,
     Completed,
     Ended,
+    FileWrite,
     Output,
     PackageRequest,
 )
@@ -50,8 +51,10 @@ _AT_ONCE: Final = 4 * 1024 * 1024
 """A file up to this size is written by one request; a longer one is sent in pieces."""
 _SPARE_SECONDS: Final = 10.0
 """How long a spare process may take to create a sandbox; it usually takes milliseconds."""
-_MARGIN_SECONDS: Final = 30.0
-"""How much later than the request's own timeout a process may respond on a busy host."""
+_MARGIN_SECONDS: Final = 300.0
+"""How much later than the request's own timeout a process may respond: it may have to compile a
+program of the image first, which does not count against the timeout. A process that has ended is
+noticed at once."""
 _ENTRY_BYTES: Final = 16 * 1024
 """Upper bound of the JSON of one file in a listing, or of one process."""
 
@@ -203,13 +206,17 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessTerminals, ProcessCopi
         params = _request_out(request)
         params["extraInputs"] = list(request.extra_inputs)
         params["extraOutputs"] = list(request.extra_outputs)
-        result = self._call("commands.start", **params)
+        result = self._call_within(0.0, "commands.start", **params)
         return RpcProcess(self._connection, result.integer("command"), result.integer("pid"))
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""
         found = self._call("commands.list").objects("processes")
         return [values.record_in(item, ProcessInfo) for item in found]
+
+    def kill_process(self, pid: int) -> bool:
+        """See `Backend`."""
+        return self._call("commands.killProcess", pid=pid).flag("killed")
 
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
@@ -233,6 +240,14 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessTerminals, ProcessCopi
         # Send pieces, because decoding one long line would block other threads.
         self._check_fits(path, data)
         self._send_pieces(self._call("files.writeStream", path=path, mode=mode), (data,))
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """See `Backend`."""
+        wanted = [
+            {"path": each.path, "data": self._content(each.path, each.data), "mode": each.mode}
+            for each in files
+        ]
+        self._call("files.writeMany", files=wanted)
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""
@@ -377,6 +392,8 @@ class RpcProcess(PolledProcess):
 
     def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
         result = self._call_in(seconds, "commands.read")
+        if result.has("uncountedMs"):
+            self._uncounted_seconds = result.number("uncountedMs") / 1000
         return None if result.flag("timedOut") else values.outputs_in(result, "outputs")
 
     def _write_for(self, data: bytes, fd: int, seconds: float) -> int:
@@ -417,6 +434,7 @@ def _request_out(request: CommandRequest) -> dict[str, object]:
         "cwd": request.cwd,
         "timeoutMs": _milliseconds(request.timeout_seconds),
         "stdin": None if request.stdin is None else values.data_out(request.stdin),
+        "user": request.user,
     }
 
 

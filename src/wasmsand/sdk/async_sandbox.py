@@ -24,6 +24,7 @@ from wasmsand.sdk.async_calls import (
     remember_twin,
 )
 from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, SandboxTimeout, SandboxUser
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
@@ -196,7 +197,8 @@ class AsyncCommands:
         stdin: bytes | str | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
+        user: SandboxUser = "user",
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
     ) -> CommandResult:
@@ -204,15 +206,17 @@ class AsyncCommands:
 
         A str is a script for bash. A sequence is a program, searched for in PATH, and its
         arguments; no shell is involved. `env` adds variables for this command; `cwd` and
-        `timeout_ms` replace the sandbox's values. `on_stdout` and `on_stderr` get text as it is
-        printed, on the calling thread; if one of them raises an exception, the command is ended
-        and `run` raises that exception.
+        `timeout_ms` replace the sandbox's values. With `user="root"` the command runs as the
+        sandbox's own root, who may change every file of the sandbox and has no other rights.
+        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread; if one of
+        them raises an exception, the command is ended and `run` raises that exception.
 
         `run` returns when the command has ended. A process that the command left in the
         background keeps running; its later output is dropped.
 
         After `timeout_ms` every process of the command is killed. The result then has exit code
-        124, `command timed out` on stderr, and the output so far. The sandbox stays usable.
+        124, `command timed out` on stderr, and the output so far. The sandbox stays usable. With
+        `timeout_ms=None` the command has no time limit.
         """
         return await call(
             self._blocking.run,
@@ -221,6 +225,7 @@ class AsyncCommands:
             env=env,
             cwd=cwd,
             timeout_ms=timeout_ms,
+            user=user,
             on_stdout=in_loop(on_stdout),
             on_stderr=in_loop(on_stderr),
         )
@@ -233,6 +238,7 @@ class AsyncCommands:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         timeout_ms: float | None = None,
+        user: SandboxUser = "user",
     ) -> AsyncCommandHandle:
         """Start `command` and return while it is running.
 
@@ -252,6 +258,7 @@ class AsyncCommands:
                 env=env,
                 cwd=cwd,
                 timeout_ms=timeout_ms,
+                user=user,
             )
         )
 
@@ -260,6 +267,13 @@ class AsyncCommands:
         left in the background.
         """
         return await call(self._blocking.list)
+
+    async def kill(self, pid: int) -> bool:
+        """End a process at once. If it is the first process of a command (`CommandHandle.pid`, or
+        `ProcessInfo.command_pid`), end every process of the command. Return False if there is no
+        such process.
+        """
+        return await call(self._blocking.kill, pid)
 
     def __repr__(self) -> str:
         return repr(self._blocking).replace("<", "<Async", 1)
@@ -335,16 +349,33 @@ class AsyncFiles:
         """
         return Stream(lambda: self._blocking.read_stream(path, chunk_size=chunk_size))
 
-    async def write(self, path: GuestPath, data: bytes | str | BinaryIO) -> None:
+    async def write(
+        self, path: GuestPath, data: bytes | str | BinaryIO, *, mode: int | None = None
+    ) -> None:
         """Create or replace a file, and create missing directories.
 
-        Text is encoded as UTF-8; a binary file object is read to its end. An existing file keeps
-        its mode and owner. It is replaced atomically: programs that have it open keep the old
-        content, and after a failure the old file remains.
+        Text is encoded as UTF-8; a binary file object is read to its end. `mode` are the permission
+        bits, such as 0o755; without it a new file has 0o644, and an existing one keeps its own. An
+        existing file keeps its owner. It is replaced atomically: programs that have it open keep
+        the old content, and after a failure the old file remains.
 
         Raises `NoSpaceError`, and changes nothing, if the file does not fit into `fs_limit_bytes`.
         """
-        await call(self._blocking.write, path, data)
+        await call(self._blocking.write, path, data, mode=mode)
+
+    async def write_many(
+        self,
+        files: Mapping[str, bytes | str] | Iterable[tuple[GuestPath, bytes | str]],
+        *,
+        mode: int | None = None,
+    ) -> None:
+        """Create or replace several files, and create missing directories, in one request.
+
+        Either all files are written or none: if one cannot be written, those written before get
+        their old content back, and the exception names the file. Programs that run meanwhile may
+        see some of the new files before the others. `mode` is that of `write`, for all files.
+        """
+        await call(self._blocking.write_many, files, mode=mode)
 
     async def append(self, path: GuestPath, data: bytes | str) -> None:
         """Append to a file, which is created if it does not exist. Either all of `data` is
@@ -415,13 +446,25 @@ class AsyncFiles:
         """Set the permission bits; a symbolic link is followed."""
         await call(self._blocking.chmod, path, mode)
 
-    async def upload(self, host_path: str | os.PathLike[str], path: GuestPath) -> None:
+    async def upload(
+        self,
+        host_path: str | os.PathLike[str],
+        path: GuestPath,
+        *,
+        exclude: Iterable[str] = (),
+        gitignore: bool = False,
+    ) -> None:
         """Copy a file, or a directory with everything below it, from this machine to `path`.
 
-        Modes and times are kept, and links are copied as links. Existing files are replaced one
-        by one. Raises `OSError` for a file that cannot be read.
+        `exclude` are patterns of files that are left out, in the syntax of `.gitignore` files. With
+        `gitignore`, the `.gitignore` files of the directory and of its repository apply too. Modes
+        and times are kept, and links are copied as links.
+
+        Raises `OSError` for a file that cannot be read, and `NoSpaceError` if the files do not fit,
+        before anything is copied. A directory that is new in the sandbox appears complete or not at
+        all; in an existing one, files are replaced one by one.
         """
-        await call(self._blocking.upload, host_path, path)
+        await call(self._blocking.upload, host_path, path, exclude=exclude, gitignore=gitignore)
 
     async def download(
         self, path: GuestPath, host_path: str | os.PathLike[str]
@@ -728,7 +771,7 @@ class AsyncShell:
         command: str,
         *,
         stdin: bytes | str | None = None,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
     ) -> CommandResult:
@@ -812,7 +855,7 @@ class AsyncPythonSession:
         self,
         code: str,
         *,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
         on_result: AsyncResultSink | None = None,
@@ -827,7 +870,7 @@ class AsyncPythonSession:
         `input()` raises EOFError.
 
         If the program raises an exception, including `SystemExit`, the result contains it with its
-        traceback. After `timeout_ms` (by default the sandbox's) the program gets a
+        traceback. After `timeout_ms` (by default the sandbox's; None: never) the program gets a
         KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
         ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
         program ends the interpreter itself, `closed` is true and the next `run` raises
@@ -845,11 +888,14 @@ class AsyncPythonSession:
             on_input=in_loop(on_input),
         )
 
-    async def finish(self, *, timeout_ms: float | None = None) -> CommandResult:
+    async def finish(
+        self, *, timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT
+    ) -> CommandResult:
         """End the interpreter as a program ends: wait for its threads, call its `atexit` functions,
         write what its files have buffered. Return its last output and its exit code.
 
-        After `timeout_ms` (by default the sandbox's), it is killed. `close` kills it at once.
+        After `timeout_ms` (by default the sandbox's; None: never) it is killed. `close` kills it
+        at once.
         """
         return await call(self._blocking.finish, timeout_ms=timeout_ms)
 

@@ -8,7 +8,7 @@ reachable unless an option grants it; all operations go through the sandbox's `B
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, overload
 
@@ -33,6 +33,7 @@ from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import (
     PROGRAM,
     FileOrStream,
+    Part,
     Running,
     SandboxState,
     SavedSession,
@@ -341,9 +342,12 @@ class Sandbox:
             raise
         return twins[0] if count is None else twins
 
-    def _taken(self, running: Running) -> SandboxState:
+    def _taken(
+        self, running: Running, programs: Iterable[Part] = (), *, to_save: bool = False
+    ) -> SandboxState:
         with nullcontext() if self._keeper is None else self._keeper.capturing:
-            return take_state(self._attachment, self.sessions, running)
+            parts = [*self.sessions, *programs]
+            return take_state(self._attachment, parts, running, to_save=to_save)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Sandbox:
@@ -367,7 +371,7 @@ class Sandbox:
         written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
         variables are. For what cannot be saved, see `snapshot`.
         """
-        save_state(self._taken(running), target)
+        save_state(self._taken(running, to_save=True), target)
 
     @classmethod
     def load(

@@ -159,6 +159,8 @@ void wasmtime_config_epoch_interruption_set(wasm_config_t *, bool);
 void wasmtime_config_concurrency_support_set(wasm_config_t *, bool);
 void wasmtime_config_cranelift_opt_level_set(wasm_config_t *, uint8_t);
 void wasmtime_config_parallel_compilation_set(wasm_config_t *, bool);
+wasmtime_error_t *wasmtime_config_target_set(wasm_config_t *, const char *);
+void wasmtime_config_cranelift_flag_enable(wasm_config_t *, const char *);
 void wasmtime_config_memory_may_move_set(wasm_config_t *, bool);
 void wasmtime_config_memory_init_cow_set(wasm_config_t *, bool);
 void wasmtime_config_shared_memory_set(wasm_config_t *, bool);

@@ -165,6 +165,9 @@ class OutputBatch(ResponseMessage):
     pieces: list[OutputPiece]
     ended: bool
     """Whether the output has ended."""
+    uncounted_ms: float = 0.0
+    """How long the server has compiled programs of this sandbox. This time does not count against
+    timeouts."""
 
 
 class ReadOutput(RequestMessage):

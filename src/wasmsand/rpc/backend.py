@@ -392,6 +392,8 @@ class RpcProcess(PolledProcess):
 
     def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
         result = self._call_in(seconds, "commands.read")
+        if result.has("uncountedMs"):
+            self._uncounted_seconds = result.number("uncountedMs") / 1000
         return None if result.flag("timedOut") else values.outputs_in(result, "outputs")
 
     def _write_for(self, data: bytes, fd: int, seconds: float) -> int:

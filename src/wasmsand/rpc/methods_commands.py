@@ -119,9 +119,13 @@ def _timeout(params: Params) -> float | None:
 def _read(session: RpcSession, params: Params) -> Result:
     process, timeout = _command(session, params), _timeout(params)
     try:
-        return {"outputs": values.outputs_out(process.read(timeout)), "timedOut": False}
+        outputs, timed_out = process.read(timeout), False
     except TimeoutError:
-        return {"outputs": [], "timedOut": True}
+        outputs, timed_out = (), True
+    result: Result = {"outputs": values.outputs_out(outputs), "timedOut": timed_out}
+    if uncounted := process.uncounted_seconds():
+        result["uncountedMs"] = uncounted * 1000
+    return result
 
 
 def _write(session: RpcSession, params: Params) -> Result:

@@ -13,10 +13,9 @@ from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.methods_commands import timeout_of
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
+from wasmsand.rpc.values import item_out, python_result_out
 from wasmsand.sdk.backend import STDERR, STDOUT
-from wasmsand.sdk.python_values import is_json
-from wasmsand.sdk.results import DisplayItem, PythonError, PythonResult
-from wasmsand.wire import strict_json
+from wasmsand.sdk.results import DisplayItem
 
 
 class _Begin(TypedDict):
@@ -77,19 +76,7 @@ def _python_run(session: RpcSession, params: Params) -> Result:
         on_result=None if streaming is None else streaming.on_result,
         on_input=(lambda _prompt: next(lines, None)) if params.has("inputs") else None,
     )
-    has_value = _has_json(result)
-    return {
-        "stdout": result.stdout,
-        "stderr": result.stderr,
-        "value": result.value if has_value else None,
-        "hasValue": has_value,
-        "repr": result.repr,
-        "error": None if result.error is None else _error_out(result.error),
-        "executionTimeMs": round(result.execution_time_ms, 3),
-        "timedOut": result.timed_out,
-        "truncated": result.truncated,
-        "results": [_item_out(item) for item in result.results],
-    }
+    return python_result_out(result)
 
 
 class _Streaming:
@@ -109,36 +96,10 @@ class _Streaming:
 
     def on_result(self, item: DisplayItem) -> None:
         """Called with what is displayed."""
-        self._notify("python.result", **_item_out(item))
+        self._notify("python.result", **item_out(item))
 
     def _notify(self, method: str, **params: object) -> None:
         self._session.notify(method, {"python": self._number, **params})
-
-
-def _item_out(item: DisplayItem) -> dict[str, object]:
-    """An item; its forms are those of a notebook."""
-    return {
-        "data": item.as_json(),
-        "metadata": dict(item.metadata),
-        "isMain": item.is_main,
-        "displayId": item.display_id,
-    }
-
-
-def _has_json(result: PythonResult) -> bool:
-    """Whether JSON represents the result's value without a change. A number with thousands of
-    digits, or a deeply nested list, cannot be sent either."""
-    try:
-        if result.has_value and is_json(result.value):
-            strict_json.encode(result.value)
-            return True
-    except (ValueError, RecursionError):
-        pass
-    return False
-
-
-def _error_out(error: PythonError) -> dict[str, object]:
-    return {"type": error.type, "message": error.message, "traceback": error.traceback}
 
 
 def _python_close(session: RpcSession, params: Params) -> Result:

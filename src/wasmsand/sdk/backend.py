@@ -136,6 +136,9 @@ class BackendProcess(Protocol):
         that wait in several steps use it to compute deadlines. It may stand still while the sandbox
         compiles one of its own programs, so look at it again after a `TimeoutError`."""
 
+    def uncounted_seconds(self) -> float:
+        """How long this clock has stood still so far."""
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Wait for output, and return everything that was written since the last call.
 
@@ -157,6 +160,10 @@ class BackendProcess(Protocol):
     def wait(self, timeout_seconds: float | None = None) -> Ended | None:
         """Wait for the end of the process, even if its output was not read. Returns None if the
         process still runs after `timeout_seconds` (0 does not wait)."""
+
+    def take_notices(self) -> tuple[str, ...]:
+        """What the sandbox did to the processes of a command that still runs, each once. A backend
+        that does not know it before the end of the command returns nothing."""
 
     def kill(self) -> None:
         """End every process of the command; idempotent."""

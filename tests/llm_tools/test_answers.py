@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from wasmsand import AsyncSandbox, Sandbox
+from wasmsand import AsyncSandbox, PackageError, Sandbox
 from wasmsand.tools import SandboxTools
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
@@ -176,3 +176,21 @@ def test_only_a_sandbox_has_tools() -> None:
     for wrong in (None, "sandbox", Sandbox):
         with pytest.raises(TypeError, match="sandbox must be a Sandbox or an AsyncSandbox"):
             SandboxTools(wrong)  # type: ignore[arg-type]
+
+
+def test_figures_are_images_and_tables_are_text() -> None:
+    try:
+        sandbox = Sandbox(packages=["matplotlib", "pandas"])
+    except PackageError:
+        pytest.skip("the image was built without the stage of packages")
+    code = (
+        "import matplotlib.pyplot as plt, pandas as pd\n"
+        "plt.plot([1, 4, 9])\n"
+        "pd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})"
+    )
+    with sandbox:
+        call = {"id": "t", "name": "sandbox_python", "input": {"code": code}}
+        text, figure = SandboxTools(sandbox).answer_anthropic(call)["content"]
+    assert "   a  b\n0  1  x\n1  2  y\n" in text["text"]
+    assert text["text"].endswith("[exit code 0]")
+    assert base64.b64decode(figure["source"]["data"]).startswith(b"\x89PNG\r\n\x1a\n")

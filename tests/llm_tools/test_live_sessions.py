@@ -224,3 +224,21 @@ def test_what_the_sandbox_did_to_a_command_is_told() -> None:
         assert run(tools, "echo hi")["stderr"] == ""
         code = "import socket; socket.getaddrinfo('other.org', 80)"
         assert "add 'other.org' to network.allow" in python(tools, code)["stderr"]
+
+
+def test_the_tools_of_a_sandbox_in_another_process() -> None:
+    with Sandbox(isolation="process") as sandbox:
+        tools = SandboxTools(sandbox, max_copies=1)
+        assert "Run Python 3" in tools.definitions[1].description
+        run(tools, "cd /tmp; name=world")
+        python(tools, "x = 1")
+        tools.handle("sandbox_fork", {"name": "copy"})
+        assert run(tools, "pwd; echo $name", copy="copy")["stdout"] == "/tmp\nworld\n"
+        assert python(tools, "x", copy="copy")["results"] == [{"text": "1"}]
+        slow = run(tools, "sleep 60", timeout_ms=300)
+        assert "are kept" in slow["note"]
+        assert run(tools, "exit 3")["note"].startswith(LOST_SHELL)
+        tools.handle("sandbox_start", {"command": "cat -u"})
+        seen = tools.handle("sandbox_process", {"id": "c1", "input": "hi\n", "wait_ms": 20_000})
+        assert seen["output"] == "hi\n"
+        tools.close()

@@ -177,8 +177,11 @@ class StreamedProcess:
     def now(self) -> float:
         """The current time, in seconds, on the clock that measures timeouts. It stands still while
         a program of the image is compiled."""
-        machine = self._machine
-        return (machine.kernel.clock.monotonic() - machine.uncounted.total_ns()) / SECOND
+        return self._machine.kernel.clock.monotonic() / SECOND - self.uncounted_seconds()
+
+    def uncounted_seconds(self) -> float:
+        """How long that clock has stood still."""
+        return self._machine.uncounted.total_ns() / SECOND
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Wait for output; return what was written since the last call, in order, by descriptor.

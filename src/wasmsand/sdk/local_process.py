@@ -31,6 +31,10 @@ class LocalProcess:
         """See `BackendProcess`."""
         return self._process.now()
 
+    def uncounted_seconds(self) -> float:
+        """See `BackendProcess`."""
+        return self._process.uncounted_seconds()
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
         return self._process.read(timeout_seconds)

@@ -7,11 +7,10 @@ a failure of the sandbox; a bug in wasmsand passes through.
 
 from __future__ import annotations
 
-import asyncio
+import sys
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wasmsand.sdk.async_sandbox import AsyncSandbox
 from wasmsand.sdk.errors import (
     CommandError,
     FileError,
@@ -30,6 +29,9 @@ from wasmsand.tools.overlay_tools import APPLY, DIFF, OVERLAY_ACTIONS
 from wasmsand.tools.surroundings import Observation
 from wasmsand.tools.workbench import CancellableCall, CommandObserver, Workbench
 from wasmsand.wire.strict_json import kind_of
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.async_sandbox import AsyncSandbox
 
 DEFAULT_OUTPUT_LIMIT = 30_000
 _SMALLEST_OUTPUT_LIMIT = 100
@@ -157,6 +159,8 @@ class SandboxTools:
     async def handle_async(self, tool_name: str, input: object) -> dict[str, Any]:
         """`handle` on a thread, so that the event loop goes on meanwhile. If the task is cancelled,
         the call is interrupted."""
+        import asyncio
+
         watch = CancellableCall()
         task = asyncio.get_running_loop().run_in_executor(
             None, self._answer, tool_name, input, self._with_images, watch
@@ -224,7 +228,9 @@ _ACTIONS = {**ACTIONS, **OVERLAY_ACTIONS, **NATIVE_ACTIONS}
 
 def _blocking(sandbox: object) -> Sandbox:
     """The sandbox, of an asynchronous one the one below it."""
-    if isinstance(sandbox, AsyncSandbox):
+    # Whoever has an asynchronous sandbox has imported its module; others need not.
+    module = sys.modules.get("wasmsand.sdk.async_sandbox")
+    if module is not None and isinstance(sandbox, module.AsyncSandbox):
         sandbox = sandbox._blocking  # raises RuntimeError if it was not entered
     if not isinstance(sandbox, Sandbox):
         raise TypeError(f"sandbox must be a Sandbox or an AsyncSandbox, not {kind_of(sandbox)}")

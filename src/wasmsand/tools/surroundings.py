@@ -132,9 +132,10 @@ class Observation:
             raise
         except SandboxError:
             return "The standard library can be imported."
-        names = [package.name for package in self._available]
-        here = _listed([*_known(installed - {"pip"}), *sorted(installed - {"pip"})])
-        more = _listed([name for name in _known(names) if name not in installed])
+        names = {package.name for package in self._available} - {"pip"}
+        # A program in the sandbox can make up packages, and so texts, of any name.
+        here = _listed([*_known(installed & names), *sorted(installed & names)])
+        more = _listed(_known(names - installed))
         text = f"The standard library{' and ' + here if here else ''} can be imported."
         if more:
             text += f" `pip install` in sandbox_run adds, without network: {more} and others."

@@ -194,3 +194,24 @@ def test_figures_are_images_and_tables_are_text() -> None:
     assert "   a  b\n0  1  x\n1  2  y\n" in text["text"]
     assert text["text"].endswith("[exit code 0]")
     assert base64.b64decode(figure["source"]["data"]).startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_schemas_and_answers_are_of_the_types_of_the_anthropic_package(
+    tools: SandboxTools,
+) -> None:
+    types = pytest.importorskip("anthropic.types", reason="pip install anthropic")
+    from pydantic import TypeAdapter
+
+    for entry in (*tools.anthropic(), *tools.anthropic(native=True)):
+        TypeAdapter(types.ToolUnionParam).validate_python(entry)
+    call = types.ToolUseBlock(type="tool_use", id="t", name="sandbox_python", input={"code": SHOW})
+    TypeAdapter(types.ToolResultBlockParam).validate_python(tools.answer_anthropic(call))
+
+
+def test_schemas_and_answers_are_of_the_types_of_the_gemini_package(tools: SandboxTools) -> None:
+    types = pytest.importorskip("google.genai.types", reason="pip install google-genai")
+    (declared,) = tools.gemini()
+    assert types.Tool.model_validate(declared).function_declarations[0].name == "sandbox_run"
+    call = types.FunctionCall(id="g", name="sandbox_run", args={"command": "echo hi"})
+    part = types.Part.model_validate(tools.answer_gemini(call))
+    assert part.function_response.response == {"output": "hi\n[exit code 0]"}

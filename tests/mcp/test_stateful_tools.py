@@ -41,8 +41,8 @@ def test_shell_and_variables_persist(connect: Connect) -> None:
             assert text(python) == "[result]\n42\n[exit code 0]"
             gone = await client.call_tool("sandbox_run", {"command": "exit 3"})
             assert text(gone) == (
-                "[exit code 3; no output; the shell has ended: its directory, variables and "
-                "functions are lost, and the next call starts a new one]"
+                "[exit code 3; no output; the shell has ended: its variables and functions are "
+                "lost, and the next call starts a new one in /tmp]"
             )
             new = await client.call_tool("sandbox_python", {"code": "x", "reset": True})
             assert "NameError" in text(new)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from wasmsand.engine.protocol import Start
 from wasmsand.engine.stored_memory import StoredMemory
+from wasmsand.kernel.errno import Errno, KernelError
 
 MANIFEST_FORMAT: Final = 4
 _FORMATS: Final = (3, MANIFEST_FORMAT)
@@ -90,12 +91,21 @@ class _ProgramBytes:
         return self._read(start, stop)
 
     def _read(self, start: int, stop: int) -> bytes:
-        with self._path.open("rb") as stream:
+        return read_part(self._path, start, stop - start)
+
+
+def read_part(path: Path, start: int, count: int) -> bytes:
+    """A part of a file of the image. Raises `KernelError`: EIO for the guest, if the file cannot be
+    read or is too short."""
+    try:
+        with path.open("rb") as stream:
             stream.seek(start)
-            content = stream.read(stop - start)
-        if len(content) != stop - start:
-            raise ValueError(f"{self._path} is shorter than {self._size} bytes")
-        return content
+            content = stream.read(count)
+    except OSError as error:
+        raise KernelError(Errno.EIO, f"the image's file {path.name}: {error}") from error
+    if len(content) != count:
+        raise KernelError(Errno.EIO, f"the image's file {path.name} is too short")
+    return content
 
 
 Listing = dict[str, Any]
@@ -115,6 +125,15 @@ class ImageDirectory:
     """Directories with a listing of their own; `tree_listing` reads it."""
     base: Mapping[str, str]
     """The programs of the image that this one completes, by name: their hashes."""
+
+
+_names: dict[str, str] = {}
+"""The names of programs, by the hash of their module: of all directories that were read."""
+
+
+def program_name(key: str) -> str | None:
+    """The name of the program with this module, if it is in a directory that was read."""
+    return _names.get(key)
 
 
 _prepared: dict[str, ProgramFile] = {}
@@ -158,6 +177,7 @@ def read_image(directory: Path) -> ImageDirectory:
         for entry in document["programs"]
     )
     for program in programs:
+        _names[program.sha256] = program.name
         if program.prepared is not None:
             _prepared[program.prepared.memory.sha256] = program
     contents = directory / document["contents"]["file"]
@@ -170,13 +190,6 @@ def tree_listing(contents: Path, tree: Mapping[str, Any]) -> Listing:
         return dict(tree)
     listing: Listing = json.loads(read_part(contents, *tree["listing"]))
     return listing
-
-
-def read_part(contents: Path, offset: int, size: int) -> bytes:
-    """Some bytes of the contents file."""
-    with contents.open("rb") as stream:
-        stream.seek(offset)
-        return stream.read(size)
 
 
 def _prepared_start(directory: Path, entry: Mapping[str, Any] | None) -> PreparedStart | None:

@@ -22,20 +22,12 @@ from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.terminal import Terminal
-from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 from wasmsand.kernel.kernel import Kernel
-from wasmsand.kernel.limits import FD_COST, Limits
+from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.captured import CapturedStream, revive
-from wasmsand.kernel.process.groups import take_terminal
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
-from wasmsand.kernel.process.program import (
-    Program,
-    become,
-    find_program,
-    require_arguments,
-)
-from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import FrozenTree, TreeFs
@@ -43,14 +35,12 @@ from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.at_rest import MachineState, forget_terminals, state_of
 from wasmsand.machine.charging import adopt_program
 from wasmsand.machine.command import (
-    ROOT_USER,
     CommandRequest,
     Completed,
-    guest_bytes,
-    guest_environment,
 )
 from wasmsand.machine.files import SandboxFiles
 from wasmsand.machine.guest import Guest
+from wasmsand.machine.host_process import USER, new_process
 from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
 from wasmsand.machine.loading import ModuleLoader
@@ -58,7 +48,6 @@ from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.mounts.table import MachineMounts, MountState
 from wasmsand.machine.network.bridge import Bridge
 from wasmsand.machine.parking import Parker
-from wasmsand.machine.program_start import start_program
 from wasmsand.machine.renewal import prepared_memories
 from wasmsand.machine.running import run_command
 from wasmsand.machine.sessions import CapturedSession
@@ -75,13 +64,8 @@ if TYPE_CHECKING:
     from wasmsand.machine.network.inspecting.authority import Authority
     from wasmsand.machine.network.policy import NetworkPolicy
 
-USER_ID: Final = 1000
-_USERS_GROUP: Final = 100
-"""The user also belongs to this group in /etc/group."""
 _LARGE_BYTES: Final = 32 << 20
 """When a machine that used more than this is closed, freed memory is returned to the system."""
-_ROOT_IDENTITY: Final = Identity.of(0, 0, frozenset({0}))
-_SEARCH_PATH: Final = b"/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +131,7 @@ class Machine:
         self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
-        self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
+        self.identity = USER
         clock = clock or Clock()
         self.uncounted = UncountedTime(clock)
         self._loader = ModuleLoader(
@@ -254,47 +238,19 @@ class Machine:
 
         Raises `TimeoutError` if the program is still being compiled at `deadline`.
         """
-        argv = tuple([guest_bytes(word) for word in request.argv])
-        environ = guest_environment(request.environ)
-        cwd = guest_bytes(request.cwd)
         self.mounts.look_again()
         with self.lock:
-            identity = _ROOT_IDENTITY if request.user == ROOT_USER else self.identity
-            credentials = identity.credentials()
-            namespace = self.kernel.namespace
-            # Both calls may ask the host for a mounted directory, without the lock.
-            directory = namespace.resolve(credentials, namespace.root, cwd)
-            if namespace.stat(directory).mode & S_IFMT != S_IFDIR:
-                raise KernelError(Errno.ENOTDIR, cwd.decode("utf-8", "replace"))
-            if self.closed:  # nothing would ever end the process
-                raise KernelError(Errno.ESRCH, "the machine was closed")
-            kernel = self.kernel
-            most = kernel.limits.max_open_files
-            if not 0 <= min(files) <= max(files) < most:
-                raise KernelError(Errno.EMFILE, f"{most} files may be open; raise max_open_files")
-            process = kernel.new_process(identity, directory, environ)
-            thread = process.first_thread
-            try:
-                program = self._find(process, argv, environ)
-                if thread.dead:
-                    raise KernelError(Errno.EINTR, "the machine was closed")
-                module = self._load(thread, program, deadline)
-                kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
-                instance, memory = start_program(
-                    kernel, self._loader, process, program, module, of_host=True
-                )
-            except BaseException:  # also Ctrl-C in the calling thread
-                kernel.exit(process, Signal.SIGKILL)
-                self._loader.abandon(thread)
-                raise
-            for number, file in files.items():
-                process.fds.replace(number, file)
-            if terminal is not None:
-                take_terminal(process, terminal)
-            become(kernel, process, program)
-            process.leave_memory(memory)
-            self._watchers[process.pid] = on_end
-            return self._driver_of(process, Guest(kernel, self._loader, thread, instance, memory))
+            guest = new_process(
+                self.kernel,
+                self._loader,
+                request,
+                files,
+                load=partial(self._load, deadline=deadline),
+                is_closed=lambda: self.closed,
+                terminal=terminal,
+            )
+            self._watchers[guest.process.pid] = on_end
+            return self._driver_of(guest.process, guest)
 
     def _driver_of(self, process: Process, guest: Guest) -> ThreadDriver:
         self.guests[process.pid] = guest
@@ -329,7 +285,7 @@ class Machine:
         guest = Guest(kernel, self._loader, process.first_thread, instance, memory)
         return self._driver_of(process, guest)
 
-    def _load(self, thread: Thread, program: Program, deadline: Deadline | None) -> Module:
+    def _load(self, thread: Thread, program: Program, *, deadline: Deadline | None) -> Module:
         """The program's module. The lock is released while it is compiled."""
         parker = Parker(self.lock, self.kernel.clock)
         while True:
@@ -342,26 +298,6 @@ class Machine:
                 raise KernelError(Errno.EINTR, "the machine was closed")
             if deadline is not None and deadline.is_past:
                 raise TimeoutError
-
-    def _find(
-        self, process: Process, argv: tuple[bytes, ...], environ: tuple[bytes, ...]
-    ) -> Program:
-        name = argv[0]
-        if b"/" in name:
-            candidates = [name]
-        else:
-            path = next((e[5:] for e in environ if e.startswith(b"PATH=")), _SEARCH_PATH)
-            candidates = [d.rstrip(b"/") + b"/" + name for d in path.split(b":") if d]
-        kernel, cwd = self.kernel, process.cwd
-        require_arguments(kernel, argv, environ)
-        failure = KernelError(Errno.ENOENT, name.decode("utf-8", "replace"))
-        for candidate in candidates:
-            try:
-                return find_program(kernel, process, cwd, candidate, argv, environ)
-            except KernelError as error:
-                if error.errno not in (Errno.ENOENT, Errno.ENOTDIR):
-                    failure = error
-        raise failure
 
     def change(self, act: Callable[[], object]) -> None:
         """Call `act`, which changes the machine's state, so that no signal handler of the host can

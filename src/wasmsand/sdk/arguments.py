@@ -165,6 +165,20 @@ def _checked_pieces(name: str, pieces: Iterable[object]) -> Iterator[bytes]:
         yield bytes(piece)
 
 
+def patterns(name: str, value: object) -> list[str]:
+    """`value` as patterns of file names."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f'{name} must be patterns such as ["*.pyc"], not {_kind(value)}')
+    return [text(f"{name}[{index}]", item) for index, item in enumerate(value)]
+
+
+def mapping(name: str, value: object) -> Mapping[object, object]:
+    """`value` as a mapping."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a mapping, not {_kind(value)}")
+    return value
+
+
 def command_line(command: object, shell: tuple[str, ...]) -> tuple[str, ...]:
     """The argument vector of `command`: a str is passed to `shell`, a sequence is run
     unchanged."""

@@ -364,10 +364,7 @@ class AsyncFiles:
         await call(self._blocking.write, path, data, mode=mode)
 
     async def write_many(
-        self,
-        files: Mapping[str, bytes | str] | Iterable[tuple[GuestPath, bytes | str]],
-        *,
-        mode: int | None = None,
+        self, files: Mapping[str, bytes | str], *, mode: int | None = None
     ) -> None:
         """Create or replace several files, and create missing directories, in one request.
 

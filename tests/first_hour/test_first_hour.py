@@ -77,7 +77,7 @@ def test_the_commands_of_the_pages_run_as_printed(
             for command in printed_commands(repository / "docs" / page):
                 if reason_against(command) is None:
                     terminal.run(command)
-    assert (work / "src/report.txt").read_text() == "1 app.py\n"
+    assert (work / "report.txt").read_text() == "1 app.py\n"
     assert (work / "out.csv").read_text() == "1\n2\n"
     assert (work / "a.txt").read_text() == "hi\n"
 

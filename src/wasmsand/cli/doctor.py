@@ -44,7 +44,11 @@ DESCRIPTION = (
     "command, and the barriers of process isolation. Compile the modules that are not compiled "
     "for this machine yet, so that later commands do not have to wait."
 )
-EXAMPLES = ""
+EXAMPLES = """\
+examples:
+  wasmsand doctor                             exit status 0 if everything works
+  wasmsand doctor && wasmsand run 'echo ready'
+"""
 
 
 def add_options(_parser: argparse.ArgumentParser) -> None:

@@ -6,20 +6,13 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { build } from "esbuild";
+import { node24 } from "./node24.mjs";
 
 process.chdir(new URL("..", import.meta.url).pathname);
 const words = process.argv.slice(2);
 const split = words.includes("--") ? words.indexOf("--") : words.length;
 const kinds = words.slice(0, split);
 const further = words.slice(split + 1);
-
-function node24() {
-  if (Number(process.versions.node.split(".")[0]) >= 24) return process.execPath;
-  const newer = "node_modules/node/bin/node";
-  if (existsSync(newer)) return newer;
-  console.error(`web: Node ${process.versions.node} is too old, and 'npm ci' has not installed 24`);
-  process.exit(1);
-}
 
 function must(command, ...words) {
   const done = spawnSync(command, words, { stdio: "inherit" });

@@ -41,7 +41,7 @@ from wasmsand.engine.wasmtime.bindings import RELEASE
 from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directory
 from wasmsand.engine.wasmtime.compiler import compile_module, serialise
 from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine, probe
-from wasmsand.engine.wasmtime.processors import AARCH64, X86_64_V2, X86_64_V3, Processor
+from wasmsand.engine.wasmtime.processors import BASELINES, Processor
 from wasmsand.engine.wasmtime.shipped import ENGINE_NAME
 from wasmsand.machine.image import image_programs
 from wasmsand.machine.image_directory import ProgramFile
@@ -60,8 +60,8 @@ class Wheel:
     """The directory with its pyproject.toml."""
     image: Path
     """The built programs that belong to it."""
-    processors: dict[str, Processor] | None = None
-    """By machine, as Python names it, if it has compiled modules."""
+    is_native: bool = False
+    """Whether it has the compiled modules, rather than the portable ones."""
 
 
 WHEELS = (
@@ -70,7 +70,7 @@ WHEELS = (
         "wasmsand-native",
         ROOT / "packaging/wasmsand-native",
         ROOT / "src/wasmsand/_image",
-        {"x86_64": X86_64_V2, "aarch64": AARCH64},
+        is_native=True,
     ),
     Wheel(
         "wasmsand-packages",
@@ -81,7 +81,7 @@ WHEELS = (
         "wasmsand-packages-native",
         ROOT / "packaging/wasmsand-packages-native",
         ROOT / "src/wasmsand_packages/_image",
-        {"x86_64": X86_64_V3, "aarch64": AARCH64},
+        is_native=True,
     ),
 )
 PLATFORM_TAGS = {"x86_64": "manylinux1_x86_64", "aarch64": "manylinux2014_aarch64"}
@@ -115,13 +115,13 @@ def main(arguments: Sequence[str]) -> int:
 
 def build(wheel: Wheel, outdir: Path) -> list[Path]:
     """Build one distribution: its wheels."""
-    if wheel.processors is None:
+    if not wheel.is_native:
         return [_build(wheel, outdir, {"WASMSAND_RELEASE": "1"})]
     with tempfile.TemporaryDirectory() as scratch:
         empty = _new_package(wheel, Path(scratch, "empty"))
         built = [_build_native(wheel, outdir, empty, "any")]
         machine = platform.machine()
-        processor = wheel.processors.get(machine) if sys.platform == "linux" else None
+        processor = BASELINES.get(machine) if sys.platform == "linux" else None
         if processor is not None:
             package = _new_package(wheel, Path(scratch, "compiled"))
             write_modules(image_programs(wheel.image), processor, package)

@@ -213,3 +213,14 @@ def test_closing_the_tools_ends_what_they_have_started(
         time.sleep(0.02)
     assert sandbox.commands.list() == []
     assert run(tools, 'echo "[$name]"')["stdout"] == "[]\n"
+
+
+def test_what_the_sandbox_did_to_a_command_is_told() -> None:
+    with Sandbox(network=["allowed.test"]) as sandbox:
+        tools = SandboxTools(sandbox)
+        for _ in range(2):
+            answer = run(tools, "exec 3<>/dev/tcp/other.org/80")
+            assert "to allow it, add 'other.org' to network.allow" in answer["stderr"]
+        assert run(tools, "echo hi")["stderr"] == ""
+        code = "import socket; socket.getaddrinfo('other.org', 80)"
+        assert "add 'other.org' to network.allow" in python(tools, code)["stderr"]

@@ -208,7 +208,10 @@ def test_an_interpreter_keeps_its_state(server: Peer) -> None:
     second = server.call("python.run", python=python, code="print('hi'); {'a': x + 1}")
     assert (second["stdout"], second["value"], second["repr"]) == ("hi\n", {"a": 21}, "{'a': 21}")
     third = server.call("python.run", python=python, code="math.inf")
-    assert (third["value"], third["repr"]) == (None, "inf")
+    assert (third["value"], third["hasValue"], third["repr"]) == (None, False, "inf")
+    fourth = server.call("python.run", python=python, code="(1, 2)")
+    assert (fourth["value"], fourth["hasValue"], fourth["repr"]) == (None, False, "(1, 2)")
+    assert (first["hasValue"], second["hasValue"]) == (False, True)
     failed = server.call("python.run", python=python, code="1/0")
     assert failed["error"]["type"] == "ZeroDivisionError"
     server.call("python.close", python=python)

@@ -31,6 +31,7 @@ from wasmsand.cli import (
     serve,
     shell,
     snapshot,
+    warm,
 )
 from wasmsand.cli.failure import EXIT_FAILURE, CliError
 
@@ -50,6 +51,12 @@ examples:
   wasmsand serve                              serve sandboxes over HTTP, on http://127.0.0.1:8750
   wasmsand mcp                                serve tools to a client of the Model Context Protocol
   wasmsand doctor                             check the installation and say how to fix it
+  wasmsand warm                               compile all programs now
+
+environment:
+  WASMSAND_CACHE      directory of compiled programs and unpacked packages (default:
+                      ~/.cache/wasmsand); only you may write to it
+  WASMSAND_COMPILE    never: fail rather than compile a program while a command waits
 
 'wasmsand COMMAND --help' explains one command. From Python:
   from wasmsand import Sandbox
@@ -86,6 +93,7 @@ _SUBCOMMANDS: Mapping[str, Subcommand] = {
     "serve": serve,
     "mcp": mcp,
     "doctor": doctor,
+    "warm": warm,
     "completion": completion,
 }
 

@@ -119,8 +119,8 @@ def network_of(arguments: argparse.Namespace) -> Network | None:
         return Network(allow=arguments.network, deny=arguments.denied_network)
 
 
-def add_copy_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--file` and `--out`."""
+def add_copy_in_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--file`."""
     parser.add_argument(
         "--file",
         metavar="HOST[:GUEST]",
@@ -130,6 +130,11 @@ def add_copy_options(parser: argparse.ArgumentParser) -> None:
         help="copy a file or directory of this machine into the sandbox first; GUEST is "
         "relative to the working directory and defaults to the name (repeatable)",
     )
+
+
+def add_copy_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--file` and `--out`."""
+    add_copy_in_option(parser)
     parser.add_argument(
         "--out",
         metavar="GUEST[:HOST]",

@@ -15,7 +15,7 @@ DESCRIPTION = (
 )
 EXAMPLES = """\
 example (one request per line):
-  {"jsonrpc":"2.0","id":1,"method":"create","params":{"wasmDir":null}}
+  {"jsonrpc":"2.0","id":1,"method":"create"}
   {"jsonrpc":"2.0","id":2,"method":"run","params":{"command":"echo hello"}}
   {"jsonrpc":"2.0","id":3,"method":"kill"}
 

@@ -45,9 +45,11 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
 @contextmanager
 def local_sandbox(arguments: argparse.Namespace, made_from: SandboxOptions) -> Iterator[Sandbox]:
     """A sandbox in this process, new or loaded; it is saved if the block ends without an error."""
+    from wasmsand.cli.compile_notice import show_compilations
     from wasmsand.sdk.local import LocalBackend
     from wasmsand.sdk.sandbox import Sandbox
 
+    show_compilations()
     if arguments.load is not None:
         sandbox = Sandbox.load(arguments.load, options=made_from)
     else:

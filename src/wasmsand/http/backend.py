@@ -11,7 +11,7 @@ import base64
 import os
 import weakref
 from _thread import start_new_thread
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -26,6 +26,7 @@ from wasmsand.sdk.backend import (
     Cancellation,
     CommandRequest,
     Completed,
+    FileWrite,
     PackageRequest,
 )
 from wasmsand.sdk.errors import SandboxError, UnsupportedError
@@ -174,6 +175,10 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
             for item in self._get("/processes")["processes"]
         ]
 
+    def kill_process(self, pid: int) -> bool:
+        """See `Backend`."""
+        return bool(self._post(f"/processes/{pid}/kill", {})["killed"])
+
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
         self._post(f"/processes/{pid}/signal", {"signal": number})
@@ -199,6 +204,18 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
         if mode is not None:
             query["mode"] = mode
         self._transport.ask("PUT", f"{self._path}/files", query=query, content=data)
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """See `Backend`."""
+        wanted = [
+            {
+                "path": each.path,
+                "base64": base64.b64encode(each.data).decode("ascii"),
+                "mode": each.mode,
+            }
+            for each in files
+        ]
+        self._post("/files/batch", {"files": wanted})
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""

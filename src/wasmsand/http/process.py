@@ -56,6 +56,7 @@ class HttpProcess(PolledProcess):
 
     def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
         batch = self._get("/output", after=self._number, wait_ms=seconds * 1000)
+        self._uncounted_seconds = batch.get("uncounted_ms", 0.0) / 1000
         is_fresh = batch["number"] != self._number
         self._number = batch["number"]
         if not is_fresh and not batch["ended"]:

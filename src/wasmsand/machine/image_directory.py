@@ -127,6 +127,15 @@ class ImageDirectory:
     """The programs of the image that this one completes, by name: their hashes."""
 
 
+_names: dict[str, str] = {}
+"""The names of programs, by the hash of their module: of all directories that were read."""
+
+
+def program_name(key: str) -> str | None:
+    """The name of the program with this module, if it is in a directory that was read."""
+    return _names.get(key)
+
+
 _prepared: dict[str, ProgramFile] = {}
 """Programs that start prepared, by the hash of their memory: of all directories that were read."""
 
@@ -168,6 +177,7 @@ def read_image(directory: Path) -> ImageDirectory:
         for entry in document["programs"]
     )
     for program in programs:
+        _names[program.sha256] = program.name
         if program.prepared is not None:
             _prepared[program.prepared.memory.sha256] = program
     contents = directory / document["contents"]["file"]

@@ -36,6 +36,7 @@ from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 from wasmsand.machine.bug_log import log_bug
 from wasmsand.machine.compile_budget import BudgetSpent, CompileBudget, seconds_for
+from wasmsand.machine.image_directory import program_name
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.module_source import ProgramRejected
 from wasmsand.machine.uncounted import UncountedTime, announced
@@ -280,7 +281,9 @@ class ModuleLoader:
 
         if self.engine.comes_compiled(key):
             return self.engine.load(key, read)
-        with announced(load.program.path, load.program.size):
+        path = load.program.path.decode("utf-8", "replace")
+        name = program_name(key) or path.rsplit("/", 1)[-1]
+        with announced(name, load.program.size):
             return self.engine.load(key, read)
 
     def _compile_apart(self, load: _Load, key: str) -> Module:

@@ -183,11 +183,22 @@ class RunningCommand:
         assert process is not None, "it was started"
         if ended_ns is None:  # it was killed, but its thread has not stopped yet
             ended_ns = self._kernel.clock.monotonic()
-        self._notices += _memory_notices(self._kernel, process.job)
-        self._notices += self._kernel.job_notices.pop(process.job, ())
+        self._notices += self._new_notices(process.job)
         exit_code = TIMEOUT_EXIT_CODE if self.timed_out else exit_code_of(process.exit_status)
         seconds = (ended_ns - self.began_ns) / SECOND
         return Ended(exit_code, self.timed_out, seconds, tuple(self._notices))
+
+    def take_notices(self) -> tuple[str, ...]:
+        """The notices so far of a command that still runs, each once. Needs the lock."""
+        if self.process is None or self.ended_ns is not None:
+            return ()
+        taken = (*self._notices, *self._new_notices(self.process.job))
+        self._notices.clear()
+        return taken
+
+    def _new_notices(self, job: int) -> list[str]:
+        notices = _memory_notices(self._kernel, job)
+        return [*notices, *self._kernel.job_notices.pop(job, ())]
 
 
 class _CapturedCommand(RunningCommand):

@@ -177,8 +177,11 @@ class StreamedProcess:
     def now(self) -> float:
         """The current time, in seconds, on the clock that measures timeouts. It stands still while
         a program of the image is compiled."""
-        machine = self._machine
-        return (machine.kernel.clock.monotonic() - machine.uncounted.total_ns()) / SECOND
+        return self._machine.kernel.clock.monotonic() / SECOND - self.uncounted_seconds()
+
+    def uncounted_seconds(self) -> float:
+        """How long that clock has stood still."""
+        return self._machine.uncounted.total_ns() / SECOND
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Wait for output; return what was written since the last call, in order, by descriptor.
@@ -248,6 +251,11 @@ class StreamedProcess:
                     return None
                 parker.park((life.has_ended,), deadline)
             return life.ended()
+
+    def take_notices(self) -> tuple[str, ...]:
+        """The notices so far of a command that still runs, each once."""
+        with self._machine.lock:
+            return self._life.take_notices()
 
     def kill(self) -> None:
         """End every process of the command, including background processes."""

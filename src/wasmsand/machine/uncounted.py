@@ -28,7 +28,7 @@ class Compilation(NamedTuple):
     """A program that is about to be compiled, or was compiled."""
 
     program: str
-    """Its name as a user knows it: the last part of its path."""
+    """Its name as a user knows it."""
     size: int
     """Bytes of the portable module."""
     is_over: bool
@@ -84,9 +84,8 @@ class UncountedTime:
 
 
 @contextmanager
-def announced(path: bytes, size: int) -> Iterator[None]:
+def announced(program: str, size: int) -> Iterator[None]:
     """Tell of a compilation, at its beginning and at its end."""
-    program = path.rsplit(b"/", 1)[-1].decode("utf-8", "replace")
     _listener(Compilation(program, size, False))
     try:
         yield

@@ -10,7 +10,7 @@ import logging
 import os
 import weakref
 from _thread import start_new_thread
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.rpc import values
@@ -30,6 +30,7 @@ from wasmsand.sdk.backend import (
     CommandRequest,
     Completed,
     Ended,
+    FileWrite,
     Output,
     PackageRequest,
 )
@@ -213,6 +214,10 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessTerminals, ProcessCopi
         found = self._call("commands.list").objects("processes")
         return [values.record_in(item, ProcessInfo) for item in found]
 
+    def kill_process(self, pid: int) -> bool:
+        """See `Backend`."""
+        return self._call("commands.killProcess", pid=pid).flag("killed")
+
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
         self._call("commands.signal", pid=pid, signal=number)
@@ -235,6 +240,14 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessTerminals, ProcessCopi
         # Send pieces, because decoding one long line would block other threads.
         self._check_fits(path, data)
         self._send_pieces(self._call("files.writeStream", path=path, mode=mode), (data,))
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """See `Backend`."""
+        wanted = [
+            {"path": each.path, "data": self._content(each.path, each.data), "mode": each.mode}
+            for each in files
+        ]
+        self._call("files.writeMany", files=wanted)
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""
@@ -379,6 +392,8 @@ class RpcProcess(PolledProcess):
 
     def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
         result = self._call_in(seconds, "commands.read")
+        if result.has("uncountedMs"):
+            self._uncounted_seconds = result.number("uncountedMs") / 1000
         return None if result.flag("timedOut") else values.outputs_in(result, "outputs")
 
     def _write_for(self, data: bytes, fd: int, seconds: float) -> int:

@@ -79,11 +79,12 @@ _OPTIONAL: Final = (
     *(option.json_name for option in values.options_of() if option.name != "wasm_dir"),
     "networkEvents",
 )
-"""Optional parameters of `create`. `wasmDir` is required; it may be null."""
+"""The parameters of `create`. The original protocol requires `wasmDir`; without it there are only
+the built-in programs."""
 METHODS: Final = {
     method.name: method
     for method in (
-        Method("create", _create, ("wasmDir",), _OPTIONAL),
+        Method("create", _create, (), ("wasmDir", *_OPTIONAL)),
         *COMMAND_METHODS,
         *FILE_METHODS,
         *SESSION_METHODS,

@@ -119,9 +119,13 @@ def _timeout(params: Params) -> float | None:
 def _read(session: RpcSession, params: Params) -> Result:
     process, timeout = _command(session, params), _timeout(params)
     try:
-        return {"outputs": values.outputs_out(process.read(timeout)), "timedOut": False}
+        outputs, timed_out = process.read(timeout), False
     except TimeoutError:
-        return {"outputs": [], "timedOut": True}
+        outputs, timed_out = (), True
+    result: Result = {"outputs": values.outputs_out(outputs), "timedOut": timed_out}
+    if uncounted := process.uncounted_seconds():
+        result["uncountedMs"] = uncounted * 1000
+    return result
 
 
 def _write(session: RpcSession, params: Params) -> Result:
@@ -167,6 +171,10 @@ def _signal(session: RpcSession, params: Params) -> Result:
     return OK
 
 
+def _kill_process(session: RpcSession, params: Params) -> Result:
+    return {"killed": session.backend.kill_process(params.integer("pid"))}
+
+
 COMMAND_METHODS = (
     Method("run", _run, ("command",), ("stdin", "env", "cwd", "timeoutMs", "user")),
     Method("commands.run", _commands_run, ("command",), _REQUEST, waits=True),
@@ -185,4 +193,5 @@ COMMAND_METHODS = (
     Method("commands.cancel", _cancel, ("request",)),
     Method("commands.list", _list),
     Method("commands.signal", _signal, ("pid", "signal")),
+    Method("commands.killProcess", _kill_process, ("pid",)),
 )

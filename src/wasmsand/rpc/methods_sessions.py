@@ -13,7 +13,7 @@ from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.methods_commands import timeout_of
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
-from wasmsand.rpc.values import error_out, item_out, sendable
+from wasmsand.rpc.values import item_out, python_result_out
 from wasmsand.sdk.backend import STDERR, STDOUT
 from wasmsand.sdk.results import DisplayItem
 
@@ -76,17 +76,7 @@ def _python_run(session: RpcSession, params: Params) -> Result:
         on_result=None if streaming is None else streaming.on_result,
         on_input=(lambda _prompt: next(lines, None)) if params.has("inputs") else None,
     )
-    return {
-        "stdout": result.stdout,
-        "stderr": result.stderr,
-        "value": sendable(result.value),
-        "repr": result.repr,
-        "error": None if result.error is None else error_out(result.error),
-        "executionTimeMs": round(result.execution_time_ms, 3),
-        "timedOut": result.timed_out,
-        "truncated": result.truncated,
-        "results": [item_out(item) for item in result.results],
-    }
+    return python_result_out(result)
 
 
 class _Streaming:

@@ -15,6 +15,7 @@ from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
+from wasmsand.sdk.python_values import is_json
 from wasmsand.sdk.results import (
     DisplayItem,
     FileInfo,
@@ -23,6 +24,7 @@ from wasmsand.sdk.results import (
     PortInfo,
     ProcessInfo,
     PythonError,
+    PythonResult,
     Usage,
 )
 from wasmsand.wire import strict_json
@@ -265,16 +267,35 @@ def item_out(item: DisplayItem) -> dict[str, object]:
     }
 
 
-def sendable(value: object) -> object:
-    """`value`, or None if JSON cannot represent it, such as NaN or a number with thousands of
-    digits."""
+def python_result_out(result: PythonResult) -> dict[str, object]:
+    """The result of a run of a Python session."""
+    has_value = _has_json(result)
+    error = result.error
+    return {
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "value": result.value if has_value else None,
+        "hasValue": has_value,
+        "repr": result.repr,
+        "error": None if error is None else _error_out(error),
+        "executionTimeMs": round(result.execution_time_ms, 3),
+        "timedOut": result.timed_out,
+        "truncated": result.truncated,
+        "results": [item_out(item) for item in result.results],
+    }
+
+
+def _has_json(result: PythonResult) -> bool:
+    """Whether JSON represents the result's value without a change. A number with thousands of
+    digits, or a deeply nested list, cannot be sent either."""
     try:
-        strict_json.encode(value)
+        if result.has_value and is_json(result.value):
+            strict_json.encode(result.value)
+            return True
     except (ValueError, RecursionError):
-        return None
-    return value
+        pass
+    return False
 
 
-def error_out(error: PythonError) -> dict[str, object]:
-    """An exception of a program."""
+def _error_out(error: PythonError) -> dict[str, object]:
     return {"type": error.type, "message": error.message, "traceback": error.traceback}

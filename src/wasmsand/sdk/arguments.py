@@ -165,6 +165,25 @@ def _checked_pieces(name: str, pieces: Iterable[object]) -> Iterator[bytes]:
         yield bytes(piece)
 
 
+def patterns(name: str, value: object) -> list[str]:
+    """`value` as patterns of file names."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f'{name} must be patterns such as ["*.pyc"], not {_kind(value)}')
+    return [text(f"{name}[{index}]", item) for index, item in enumerate(value)]
+
+
+def pairs(name: str, value: object) -> Iterator[tuple[object, object]]:
+    """The pairs of a mapping, or of an iterable of pairs."""
+    if isinstance(value, Mapping):
+        value = value.items()
+    if isinstance(value, str | bytes | bytearray) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a mapping or pairs, not {_kind(value)}")
+    for index, pair in enumerate(value):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"{name}[{index}] must be a pair, not {_kind(pair)}")
+        yield pair[0], pair[1]
+
+
 def command_line(command: object, shell: tuple[str, ...]) -> tuple[str, ...]:
     """The argument vector of `command`: a str is passed to `shell`, a sequence is run
     unchanged."""

@@ -268,6 +268,13 @@ class AsyncCommands:
         """
         return await call(self._blocking.list)
 
+    async def kill(self, pid: int) -> bool:
+        """End a process at once. If it is the first process of a command (`CommandHandle.pid`, or
+        `ProcessInfo.command_pid`), end every process of the command. Return False if there is no
+        such process.
+        """
+        return await call(self._blocking.kill, pid)
+
     def __repr__(self) -> str:
         return repr(self._blocking).replace("<", "<Async", 1)
 
@@ -342,16 +349,33 @@ class AsyncFiles:
         """
         return Stream(lambda: self._blocking.read_stream(path, chunk_size=chunk_size))
 
-    async def write(self, path: GuestPath, data: bytes | str | BinaryIO) -> None:
+    async def write(
+        self, path: GuestPath, data: bytes | str | BinaryIO, *, mode: int | None = None
+    ) -> None:
         """Create or replace a file, and create missing directories.
 
-        Text is encoded as UTF-8; a binary file object is read to its end. An existing file keeps
-        its mode and owner. It is replaced atomically: programs that have it open keep the old
-        content, and after a failure the old file remains.
+        Text is encoded as UTF-8; a binary file object is read to its end. `mode` are the permission
+        bits, such as 0o755; without it a new file has 0o644, and an existing one keeps its own. An
+        existing file keeps its owner. It is replaced atomically: programs that have it open keep
+        the old content, and after a failure the old file remains.
 
         Raises `NoSpaceError`, and changes nothing, if the file does not fit into `fs_limit_bytes`.
         """
-        await call(self._blocking.write, path, data)
+        await call(self._blocking.write, path, data, mode=mode)
+
+    async def write_many(
+        self,
+        files: Mapping[str, bytes | str] | Iterable[tuple[GuestPath, bytes | str]],
+        *,
+        mode: int | None = None,
+    ) -> None:
+        """Create or replace several files, and create missing directories, in one request.
+
+        Either all files are written or none: if one cannot be written, those written before get
+        their old content back, and the exception names the file. Programs that run meanwhile may
+        see some of the new files before the others. `mode` is that of `write`, for all files.
+        """
+        await call(self._blocking.write_many, files, mode=mode)
 
     async def append(self, path: GuestPath, data: bytes | str) -> None:
         """Append to a file, which is created if it does not exist. Either all of `data` is
@@ -422,13 +446,25 @@ class AsyncFiles:
         """Set the permission bits; a symbolic link is followed."""
         await call(self._blocking.chmod, path, mode)
 
-    async def upload(self, host_path: str | os.PathLike[str], path: GuestPath) -> None:
+    async def upload(
+        self,
+        host_path: str | os.PathLike[str],
+        path: GuestPath,
+        *,
+        exclude: Iterable[str] = (),
+        gitignore: bool = False,
+    ) -> None:
         """Copy a file, or a directory with everything below it, from this machine to `path`.
 
-        Modes and times are kept, and links are copied as links. Existing files are replaced one
-        by one. Raises `OSError` for a file that cannot be read.
+        `exclude` are patterns of files that are left out, in the syntax of `.gitignore` files. With
+        `gitignore`, the `.gitignore` files of the directory and of its repository apply too. Modes
+        and times are kept, and links are copied as links.
+
+        Raises `OSError` for a file that cannot be read, and `NoSpaceError` if the files do not fit,
+        before anything is copied. A directory that is new in the sandbox appears complete or not at
+        all; in an existing one, files are replaced one by one.
         """
-        await call(self._blocking.upload, host_path, path)
+        await call(self._blocking.upload, host_path, path, exclude=exclude, gitignore=gitignore)
 
     async def download(
         self, path: GuestPath, host_path: str | os.PathLike[str]

@@ -41,6 +41,7 @@ from wasmsand.machine.command import (
     Ended,
     Output,
 )
+from wasmsand.machine.many_files import FileWrite
 from wasmsand.sdk.package_requests import PackageRequest
 from wasmsand.sdk.results import (
     FileInfo,
@@ -74,6 +75,7 @@ __all__ = [
     "CommandRequest",
     "Completed",
     "Ended",
+    "FileWrite",
     "Output",
     "PackageRequest",
 ]
@@ -132,6 +134,9 @@ class BackendProcess(Protocol):
         that wait in several steps use it to compute deadlines. It may stand still while the sandbox
         compiles one of its own programs, so look at it again after a `TimeoutError`."""
 
+    def uncounted_seconds(self) -> float:
+        """How long this clock has stood still so far."""
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Wait for output, and return everything that was written since the last call.
 
@@ -153,6 +158,10 @@ class BackendProcess(Protocol):
     def wait(self, timeout_seconds: float | None = None) -> Ended | None:
         """Wait for the end of the process, even if its output was not read. Returns None if the
         process still runs after `timeout_seconds` (0 does not wait)."""
+
+    def take_notices(self) -> tuple[str, ...]:
+        """What the sandbox did to the processes of a command that still runs, each once. A backend
+        that does not know it before the end of the command returns nothing."""
 
     def kill(self) -> None:
         """End every process of the command; idempotent."""
@@ -248,6 +257,10 @@ class Backend(Protocol):
         """How many bytes a captured program or a state holds at most; what it shares with others
         counts too."""
 
+    def kill_process(self, pid: int) -> bool:
+        """End a process or, if the host started it, every process of its command. False if there is
+        none."""
+
     def signal(self, pid: int, number: int) -> None:
         """Send a signal. Raises `CommandError` (ESRCH) if there is no such process."""
 
@@ -264,6 +277,9 @@ class Backend(Protocol):
 
         Missing directories are created. Without `mode`, an existing file keeps its mode.
         """
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """Write several files as `write_file` does: all of them, or none."""
 
     def append_file(self, path: str, data: bytes) -> None:
         """Append all of `data`, or nothing, to a regular file. A missing file is created, with the

@@ -136,5 +136,16 @@ class Commands:
         """
         return self._attachment.backend.processes()
 
+    def kill(self, pid: int) -> bool:
+        """End a process at once. If it is the first process of a command (`CommandHandle.pid`, or
+        `ProcessInfo.command_pid`), end every process of the command. Return False if there is no
+        such process.
+
+        Example:
+            command = sandbox.commands.start("sleep 1000")
+            sandbox.commands.kill(command.pid)
+        """
+        return self._attachment.backend.kill_process(arguments.positive_integer("pid", pid))
+
     def __repr__(self) -> str:
         return f"<Commands of {self._attachment!r}>"

@@ -217,6 +217,7 @@ class Conversation(Generic[_Request]):
             with self._signalling:
                 request.is_over.set()
         request.seconds = self.process.now() - began
+        request.notices += self.process.take_notices()
 
     def finish(self, request: _Request, timeout_seconds: float | None) -> None:
         """Close the interpreter's input, and collect output until it has ended. After the timeout,
@@ -316,6 +317,7 @@ class Conversation(Generic[_Request]):
             ended = self.process.wait()
             assert ended is not None, "wait() without a time limit waits"
             self.exit_code = ended.exit_code
+            request.notices += ended.notices
             self._has_ended = request.answered = True
         for output in outputs:
             if output.fd == self._dialect.report_fd:

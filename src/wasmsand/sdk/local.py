@@ -34,14 +34,17 @@ from wasmsand.machine import (
     list_processes,
     send_signal,
 )
+from wasmsand.machine.many_files import NotWritten, write_files
 from wasmsand.machine.mounts.table import MountProblem
 from wasmsand.machine.network.extra import InspectionImpossible
+from wasmsand.machine.processes import end_process
 from wasmsand.sdk.backend import (
     BackendProcess,
     BackendTerminal,
     Cancellation,
     CommandRequest,
     Completed,
+    FileWrite,
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
@@ -214,6 +217,12 @@ class LocalBackend(LocalMounts, LocalNetwork, LocalPorts):
         """See `Backend`."""
         return [_process_info(entry) for entry in list_processes(self._machine)]
 
+    def kill_process(self, pid: int) -> bool:
+        """See `Backend`."""
+        killed: list[bool] = []
+        self._machine.change(lambda: killed.append(end_process(self._machine, pid)))
+        return killed[0]
+
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
         with command_errors(f"pid {pid}"):
@@ -269,6 +278,14 @@ class LocalBackend(LocalMounts, LocalNetwork, LocalPorts):
     def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """See `Backend`."""
         self._change(path, lambda: self._files.write(path, data, mode=mode))
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """See `Backend`."""
+        try:
+            self._machine.change(lambda: write_files(self._files, files))
+        except NotWritten as problem:
+            with self._file_errors(problem.path):
+                raise problem.error from None
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""

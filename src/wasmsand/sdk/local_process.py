@@ -31,6 +31,10 @@ class LocalProcess:
         """See `BackendProcess`."""
         return self._process.now()
 
+    def uncounted_seconds(self) -> float:
+        """See `BackendProcess`."""
+        return self._process.uncounted_seconds()
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
         return self._process.read(timeout_seconds)
@@ -47,6 +51,10 @@ class LocalProcess:
     def wait(self, timeout_seconds: float | None = None) -> Ended | None:
         """See `BackendProcess`."""
         return self._process.wait(timeout_seconds)
+
+    def take_notices(self) -> tuple[str, ...]:
+        """See `BackendProcess`."""
+        return self._process.take_notices()
 
     def kill(self) -> None:
         """See `BackendProcess`."""

@@ -23,6 +23,7 @@ from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.python_messages import Message
 from wasmsand.sdk.python_source import driver_command
+from wasmsand.sdk.python_values import NoValue
 from wasmsand.sdk.results import CommandResult, DisplayItem, PythonError, PythonResult
 from wasmsand.sdk.session import Session
 
@@ -157,6 +158,7 @@ class PythonRun(SessionRequest):
 
     repr: str | None = None
     value: Any = None
+    has_value: bool = False
     error: PythonError | None = None
     has_answer: bool = False
     on_result: ResultSink | None = None
@@ -219,7 +221,11 @@ class PythonRun(SessionRequest):
         """Keep the answer, which ends the call."""
         shown = message.text("repr")
         if shown is not None:
-            self.repr, self.value = shown, python_messages.value_of(message)
+            self.repr = shown
+            try:
+                self.value, self.has_value = python_messages.value_of(message), True
+            except NoValue:
+                pass  # `repr` describes it
             if not any(item.is_main for item in self._items):
                 at = message.header.get("at")
                 known = isinstance(at, int) and 0 <= at < len(self._items)
@@ -247,6 +253,7 @@ class PythonRun(SessionRequest):
             timed_out=completed.timed_out,
             truncated=completed.truncated,
             results=tuple(self._items),
+            has_value=self.has_value,
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from wasmsand.kernel.errno import KernelError
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.values import error_out, item_out, sendable
+from wasmsand.rpc.values import item_out, python_result_out
 from wasmsand.sdk import arguments
 from wasmsand.sdk.errors import CommandError, command_error
 from wasmsand.sdk.results import CommandResult, DisplayItem, PythonResult
@@ -115,18 +115,7 @@ def _python_run(service: Service, call: Call) -> None:
     handle, session = _session(service, call, "python")
 
     def done(result: PythonResult) -> None:
-        answer = {
-            "stdout": result.stdout,
-            "stderr": result.stderr,
-            "value": sendable(result.value),
-            "repr": result.repr,
-            "error": None if result.error is None else error_out(result.error),
-            "executionTimeMs": round(result.execution_time_ms, 3),
-            "timedOut": result.timed_out,
-            "truncated": result.truncated,
-            "results": [item_out(item) for item in result.results],
-        }
-        service.reply(call.number, (answer, None))
+        service.reply(call.number, (python_result_out(result), None))
 
     def shown(item: DisplayItem) -> None:
         service.notify(handle, {"event": "result", **item_out(item)})

@@ -105,6 +105,7 @@ nogroup:x:65534:
 """,
     b"/etc/hosts": b"127.0.0.1\tlocalhost\n127.0.1.1\tsandbox\n::1\tlocalhost ip6-localhost\n",
     b"/etc/hostname": b"sandbox\n",
+    b"/etc/timezone": b"Etc/UTC\n",
     b"/etc/resolv.conf": b"nameserver 198.18.0.1\noptions timeout:10 attempts:1\n",
     b"/etc/services": _SERVICES,
     b"/etc/protocols": b"ip\t0\tIP\nicmp\t1\tICMP\ntcp\t6\tTCP\nudp\t17\tUDP\nipv6\t41\tIPv6\n",

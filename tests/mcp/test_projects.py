@@ -35,6 +35,8 @@ def test_a_project_is_changed_in_the_sandbox_only(project: Path) -> None:
             assert "sandbox_apply" not in tools
             ran = await call(client, "sandbox_run", command="pwd; python3 main.py")
             assert ran["stdout"] == "/project\none\n"
+            imported = await call(client, "sandbox_python", code="import main")
+            assert imported["stdout"] == "one\n"
             edit = {"path": "main.py", "old_string": "one", "new_string": "two"}
             await call(client, "sandbox_edit_file", **edit)
             assert (await call(client, "sandbox_run", command="python3 main.py"))["stdout"] == (

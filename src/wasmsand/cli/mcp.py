@@ -212,4 +212,6 @@ def _sandbox_options(arguments: argparse.Namespace) -> SandboxOptions:
     except ValueError as error:
         raise CliError(f"--project: {error}") from None
     cwd = made_from.cwd if arguments.cwd != HOME else PROJECT
-    return replace(made_from, mounts={**made_from.mounts, path: mount}, cwd=cwd)
+    # Compiled files would be among the changes that the model shows or applies.
+    env = {"PYTHONDONTWRITEBYTECODE": "1", **made_from.env}
+    return replace(made_from, mounts={**made_from.mounts, path: mount}, cwd=cwd, env=env)

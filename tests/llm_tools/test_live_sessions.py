@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -271,3 +272,18 @@ def test_a_model_is_warned_before_it_runs_out_of_processes() -> None:
         answer = run(tools, "for i in $(seq 8); do sleep 1000 & done")
         assert answer["note"].startswith("19 of 20 processes are in use: end background jobs")
         assert run(tools, "ls /etc/hostname", restart=True)["stdout"] == "/etc/hostname\n"
+
+
+def test_a_stored_sandbox_goes_on_where_the_model_was(tmp_path: Path) -> None:
+    with Sandbox.open("agent", store=tmp_path) as sandbox:
+        tools = SandboxTools(sandbox)
+        run(tools, "cd /tmp; name=world")
+        python(tools, "x = [1, 2]")
+    with Sandbox.open("agent", store=tmp_path) as sandbox:
+        tools = SandboxTools(sandbox, continue_sessions=True)
+        assert run(tools, "pwd; echo $name")["stdout"] == "/tmp\nworld\n"
+        assert python(tools, "x")["results"] == [{"text": "[1, 2]"}]
+    with Sandbox() as empty:
+        tools = SandboxTools(empty, continue_sessions=True)
+        answer = run(tools, "pwd")
+        assert (answer["stdout"], "note" in answer) == ("/home/user\n", False)

@@ -223,8 +223,8 @@ def test_decoding_makes_only_plain_values() -> None:
             tool_calls.decode(data)
 
 
-TAGS: list[Any] = [*tool_calls.SEQUENCES, *tool_calls.TEXTS, "bytes", "timedelta", "complex", "image",
-        "ndarray", "dict", "object", "", None, 5, []]  # fmt: skip
+OTHER_TAGS: list[Any] = ["bytes", "timedelta", "complex", "image", "ndarray", "dict", "object"]
+TAGS: list[Any] = [*tool_calls.SEQUENCES, *tool_calls.TEXTS, *OTHER_TAGS, "", None, 5, []]
 LEAVES: list[Any] = [
     None,
     True,

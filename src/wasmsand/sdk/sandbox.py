@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, overload
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess
-from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.command_builder import CommandBuilder, SandboxUser
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.errors import StateError
@@ -225,6 +225,7 @@ class Sandbox:
         rows: int = ROWS,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        user: SandboxUser = "user",
         on_data: DataSink | None = None,
     ) -> Terminal:
         """Start a program on a pseudo-terminal: an interactive bash, or `command`, which is a
@@ -247,6 +248,7 @@ class Sandbox:
             rows=rows,
             env=env,
             cwd=cwd,
+            user=user,
             on_data=on_data,
         )
 

@@ -27,7 +27,8 @@ def timeout_of(params: Params) -> float | SandboxTimeout | None:
     return params.optional(Params.number, "timeoutMs")
 
 
-def _user(params: Params) -> SandboxUser:
+def user_of(params: Params) -> SandboxUser:
+    """As whom a command runs."""
     name = arguments.user_name("user", params.optional(Params.text, "user"))
     return "root" if name == "root" else "user"
 
@@ -39,7 +40,7 @@ def _run(session: RpcSession, params: Params) -> Result:
         env=params.optional(Params.variables, "env"),
         cwd=params.optional(Params.text, "cwd"),
         timeout_ms=timeout_of(params),
-        user=_user(params),
+        user=user_of(params),
     )
     return {
         "exitCode": result.exit_code,
@@ -65,7 +66,7 @@ def _request(
         environ=params.optional(Params.variables, "environ"),
         cwd=params.optional(Params.text, "cwd"),
         timeout_ms=timeout_ms,
-        user=_user(params),
+        user=user_of(params),
         inputs=values.descriptors_in(params, "extraInputs"),
         outputs=values.descriptors_in(params, "extraOutputs"),
     )

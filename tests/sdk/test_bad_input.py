@@ -189,8 +189,11 @@ CALLS: dict[str, list[Bad]] = {
         (lambda s: s.files.write("a", io.StringIO("x")), TypeError, "opened in binary mode"),
     ],
     "files.write_many": [
-        *bad_paths("path", lambda s, path: s.files.write_many([(path, "x")])),
-        (lambda s: s.files.write_many(5), TypeError, "files must be a mapping or pairs, not int"),
+        (lambda s: s.files.write_many({5: "x"}), TypeError, f"path {NOT_A_PATH}int"),
+        (lambda s: s.files.write_many({"": "x"}), ValueError, "path must not be empty"),
+        (lambda s: s.files.write_many({"a\0b": "x"}), ValueError, f"path {NO_NUL}"),
+        (lambda s: s.files.write_many({"/" + "x" * 300: ""}), InvalidPathError, "^ENAMETOOLONG: "),
+        (lambda s: s.files.write_many(5), TypeError, "files must be a mapping, not int"),
         (lambda s: s.files.write_many({"a": None}), TypeError, "data must be bytes or str, not N"),
         (lambda s: s.files.write_many({}, mode="755"), TypeError, "mode must be an int, not str"),
     ],

@@ -55,6 +55,8 @@ def change_files(chance: random.Random, sandbox: Sandbox, model: Model) -> None:
     other = "/".join(chance.choice(NAMES) for _ in range(chance.randrange(1, 4)))
     files, text = model.files, str(chance.random()) * chance.randrange(1, 3000)
     act = chance.choice(("write", "write", "append", "mkdir", "remove", "rename", "truncate"))
+    if files and chance.random() < 0.6:
+        path = chance.choice(sorted(files))
     is_file = isinstance(files.get(path), str)
     if act == "write" and (is_file or model.can_make(path)):
         sandbox.files.write(f"{PLACE}/{path}", text)
@@ -66,7 +68,7 @@ def change_files(chance: random.Random, sandbox: Sandbox, model: Model) -> None:
         sandbox.files.mkdir(f"{PLACE}/{path}")
         files[path] = None
     elif act == "remove" and path in files:
-        sandbox.commands.run(f"rm -r {PLACE}/{path}", check=True)
+        assert sandbox.commands.run(f"rm -r {PLACE}/{path}").exit_code == 0
         for gone in model.below(path):
             del files[gone]
     elif act == "rename" and path in files and model.can_make(other):

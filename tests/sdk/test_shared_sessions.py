@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ import pytest
 
 from tests.host_process import mappings, open_descriptors, resident_bytes
 from wasmsand import Sandbox
+from wasmsand.engine.wasmtime.layered_image import FILE_NAME
 from wasmsand.sdk.python_session import PythonSession
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs files without a name")
@@ -74,6 +76,33 @@ def test_every_twin_is_charged_for_all_that_it_sees() -> None:
         assert abs(twins[3].usage().memory_bytes - alone) < 5 * MB
         for twin in twins:
             twin.kill()
+
+
+def bytes_in_shared_files() -> int:
+    found = 0
+    for name in os.listdir("/proc/self/fd"):
+        link = f"/proc/self/fd/{name}"
+        try:
+            if FILE_NAME in os.readlink(link):
+                found += os.stat(link).st_blocks * 512
+        except FileNotFoundError:  # the descriptor of this listing
+            continue
+    return found
+
+
+def test_a_session_that_overwrites_what_its_twins_had_does_not_keep_it() -> None:
+    with Sandbox() as sandbox:
+        fill(sandbox, 50 * MB)
+        before = bytes_in_shared_files()
+        for _ in range(3):
+            sandbox.fork().kill()
+        assert bytes_in_shared_files() - before > 45 * MB
+        python_of(sandbox).run(TOUCH.format(value=3))
+        python_of(sandbox).run("pass")
+        assert bytes_in_shared_files() - before < 10 * MB
+        assert python_of(sandbox).run(CHECK).value == [3]
+        with sandbox.fork() as twin:
+            assert python_of(twin).run(CHECK).value == [3]
 
 
 def test_a_twin_cannot_exceed_its_limit_by_writing_what_it_shares() -> None:

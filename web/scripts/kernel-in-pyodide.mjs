@@ -15,6 +15,7 @@ folders = {
     for name, module in sys.modules.items()
     if name.split(".")[0] == "wasmsand" and getattr(module, "__file__", None)
 }
+folders.add("/src/wasmsand/sdk/python_guest")  # read as text for Python sessions
 out = io.BytesIO()
 with zipfile.ZipFile(out, "w") as archive:
     for folder in sorted(folders):
@@ -25,6 +26,24 @@ with zipfile.ZipFile(out, "w") as archive:
                 with open(path, "rb") as source:
                     archive.writestr(info, source.read())
 out.getvalue()
+`;
+
+// What takes long and leaves much free memory behind comes first, so that the rest uses that memory.
+// At the end, small objects of zeros overwrite what is free in Python's own arenas.
+const PREPARE = `
+import gc, sys
+sys.path.insert(0, "/kernel.zip")
+from wasmsand.sdk import python_session, python_source
+python_source.driver_command(python_session.REQUESTS_FD, python_session.ANSWERS_FD)
+gc.collect()
+import wasmsand.web.boot
+gc.collect()
+wasmsand.web.boot.prepare("/image")
+gc.collect()
+for size in range(32, 513, 16):
+    zeros = [bytes(size - 17) for _ in range((1 << 21) // size)]
+    del zeros
+gc.collect()
 `;
 
 /** A zip file with the sources of the kernel. It is not compressed: assets are. */
@@ -42,13 +61,26 @@ export async function kernelSnapshot(archive, image) {
   const python = await loadPyodide({ _makeSnapshot: true });
   python.FS.writeFile("/kernel.zip", archive);
   python.mountNodeFS("/image", image);
-  python.runPython(`
-import sys, gc
-sys.path.insert(0, "/kernel.zip")
-import wasmsand.web.boot
-wasmsand.web.boot.prepare("/image")
-gc.collect()
-`);
+  python.runPython(PREPARE);
   python.FS.unmount("/image");
+  clearFreeMemory(python._module);
   return Buffer.from(python.makeMemorySnapshot());
+}
+
+/** Write zeros to free memory, which compress well. */
+function clearFreeMemory(module) {
+  const size = module.HEAPU8.length;
+  const places = [];
+  for (const piece of [1 << 20, 1 << 16, 1 << 12, 1 << 9]) {
+    for (;;) {
+      const place = module._malloc(piece);
+      if (module.HEAPU8.length !== size) {
+        module._free(place);
+        break;
+      }
+      module.HEAPU8.fill(0, place, place + piece);
+      places.push(place);
+    }
+  }
+  for (const place of places) module._free(place);
 }

@@ -3,10 +3,8 @@
 // Owns `ShellSession` and `PythonSession`. Rules: runs of one session happen one after the other, in
 // the order of the calls.
 
-import { bytesOf } from "./bytes.js";
 import type { Connection } from "./connection.js";
-import { runResult, type RunAnswer } from "./results.js";
-import type { PythonResult, RunResult } from "./types.js";
+import type { PythonResult, ShellResult } from "./types.js";
 
 export interface SessionOptions {
   env?: Record<string, string>;
@@ -23,14 +21,17 @@ export class ShellSession {
   }
 
   async run(
-    command: string, options: { stdin?: string | Uint8Array; timeoutMs?: number | null } = {},
-  ): Promise<RunResult> {
-    const { stdin, ...params } = options;
-    const answer = await this.connection.request<RunAnswer>(
-      "shell.run", { shell: this.shell, command, ...params },
-      stdin === undefined ? null : bytesOf(stdin),
-    );
-    return runResult(answer);
+    command: string, options: { timeoutMs?: number | null } = {},
+  ): Promise<ShellResult> {
+    const { result } = await this.connection.request<ShellResult>("shell.run", {
+      shell: this.shell, command, ...options,
+    });
+    return result;
+  }
+
+  /** Interrupt what runs, as Ctrl+C does. */
+  async interrupt(): Promise<void> {
+    await this.connection.request("shell.interrupt", { shell: this.shell });
   }
 
   async close(): Promise<void> {
@@ -48,12 +49,17 @@ export class PythonSession {
   }
 
   async run(
-    code: string, options: { timeoutMs?: number | null; inputs?: Record<string, unknown> } = {},
+    code: string, options: { timeoutMs?: number | null } = {},
   ): Promise<PythonResult> {
     const { result } = await this.connection.request<PythonResult>("python.run", {
       python: this.python, code, ...options,
     });
     return result;
+  }
+
+  /** Interrupt what runs: it gets a KeyboardInterrupt. */
+  async interrupt(): Promise<void> {
+    await this.connection.request("python.interrupt", { python: this.python });
   }
 
   async close(): Promise<void> {

@@ -57,6 +57,9 @@ export interface RunResult {
   stderrBytes: Uint8Array;
 }
 
+/** The result of a run in a shell session. */
+export type ShellResult = Omit<RunResult, "stdoutBytes" | "stderrBytes">;
+
 export type FileType = "file" | "dir" | "symlink" | "fifo" | "socket" | "device";
 
 export interface FileInfo {

@@ -22,6 +22,7 @@ from wasmsand.http.client_terminals import HttpTerminals
 from wasmsand.http.process import HttpProcess
 from wasmsand.http.transport import ANSWER_SECONDS, HttpExchange, Transport
 from wasmsand.sdk.backend import (
+    DEFAULT_USER,
     BackendProcess,
     Cancellation,
     CommandRequest,
@@ -350,8 +351,9 @@ def _wanted(request: CommandRequest) -> dict[str, object]:
         "environ": dict(request.environ),
         "cwd": request.cwd,
         "timeout_ms": None if seconds is None else seconds * 1000,
-        "user": request.user,
     }
+    if request.user != DEFAULT_USER:  # an older server does not know it
+        wanted["user"] = request.user
     if request.stdin:
         wanted["stdin_base64"] = base64.b64encode(request.stdin).decode("ascii")
     return wanted

@@ -242,6 +242,8 @@ class OpenPython(RequestMessage):
     cwd: str | None = None
     stdin: str = ""
     """The interpreter's standard input."""
+    user: SandboxUser = "user"
+    """As whom it runs; `root` is the sandbox's own root."""
 
 
 class PythonOpened(ResponseMessage):

@@ -245,7 +245,12 @@ class ServedSandbox:
     def open_interpreter(self, wanted: OpenPython) -> PythonSession:
         """A new Python session. It calls the sandbox, so run it on a thread."""
         session = PythonSession(
-            self._attachment, self._builder, env=wanted.env, cwd=wanted.cwd, stdin=wanted.stdin
+            self._attachment,
+            self._builder,
+            env=wanted.env,
+            cwd=wanted.cwd,
+            stdin=wanted.stdin,
+            user=wanted.user,
         )
         add_session(self.sandbox, session)
         return session

@@ -172,16 +172,11 @@ def patterns(name: str, value: object) -> list[str]:
     return [text(f"{name}[{index}]", item) for index, item in enumerate(value)]
 
 
-def pairs(name: str, value: object) -> Iterator[tuple[object, object]]:
-    """The pairs of a mapping, or of an iterable of pairs."""
-    if isinstance(value, Mapping):
-        value = value.items()
-    if isinstance(value, str | bytes | bytearray) or not isinstance(value, Iterable):
-        raise TypeError(f"{name} must be a mapping or pairs, not {_kind(value)}")
-    for index, pair in enumerate(value):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise TypeError(f"{name}[{index}] must be a pair, not {_kind(pair)}")
-        yield pair[0], pair[1]
+def mapping(name: str, value: object) -> Mapping[object, object]:
+    """`value` as a mapping."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a mapping, not {_kind(value)}")
+    return value
 
 
 def command_line(command: object, shell: tuple[str, ...]) -> tuple[str, ...]:

@@ -364,10 +364,7 @@ class AsyncFiles:
         await call(self._blocking.write, path, data, mode=mode)
 
     async def write_many(
-        self,
-        files: Mapping[str, bytes | str] | Iterable[tuple[GuestPath, bytes | str]],
-        *,
-        mode: int | None = None,
+        self, files: Mapping[str, bytes | str], *, mode: int | None = None
     ) -> None:
         """Create or replace several files, and create missing directories, in one request.
 
@@ -1163,15 +1160,21 @@ class AsyncSandbox:
         return self._blocking.options
 
     async def shell(
-        self, *, env: Mapping[str, str] | None = None, cwd: str | os.PathLike[str] | None = None
+        self,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        user: SandboxUser = "user",
     ) -> AsyncShell:
         """Open a bash session that keeps its state from command to command.
 
         The shell starts with the sandbox's variables and working directory; `env` adds
         variables, and `cwd` replaces the directory. Later changes of `sandbox.env` do not affect
-        the shell.
+        the shell. `user` is that of `commands.run`.
         """
-        return AsyncShell(await obtain(Shell.close, self._blocking.shell, env=env, cwd=cwd))
+        return AsyncShell(
+            await obtain(Shell.close, self._blocking.shell, env=env, cwd=cwd, user=user)
+        )
 
     async def python(
         self,
@@ -1179,15 +1182,18 @@ class AsyncSandbox:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         stdin: bytes | str = b"",
+        user: SandboxUser = "user",
     ) -> AsyncPythonSession:
         """Open a Python session that keeps its state from call to call.
 
         The interpreter starts with the sandbox's variables and working directory; `env` adds
-        variables, and `cwd` replaces the directory. `stdin` is its standard input. Several sessions
-        can be open at a time.
+        variables, and `cwd` replaces the directory. `stdin` is its standard input. `user` is that
+        of `commands.run`. Several sessions can be open at a time.
         """
         return AsyncPythonSession(
-            await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin)
+            await obtain(
+                PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin, user=user
+            )
         )
 
     async def pty(

@@ -32,6 +32,7 @@ from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Protocol
 
 from wasmsand.machine.command import (
+    DEFAULT_USER,
     STDERR,
     STDIN,
     STDOUT,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CANCELLATION",
+    "DEFAULT_USER",
     "STDERR",
     "STDIN",
     "STDOUT",

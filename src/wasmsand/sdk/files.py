@@ -111,7 +111,7 @@ class Files:
 
     def write_many(
         self,
-        files: Mapping[str, bytes | str] | Iterable[tuple[GuestPath, bytes | str]],
+        files: Mapping[str, bytes | str],
         *,
         mode: int | None = None,
     ) -> None:
@@ -128,7 +128,7 @@ class Files:
         options = self._attachment.options
         bits = None if mode is None else arguments.file_mode("mode", mode)
         wanted, room = [], options.fs_limit_bytes
-        for path, data in arguments.pairs("files", files):
+        for path, data in arguments.mapping("files", files).items():
             guest, payload = self._path(path), arguments.content("data", data)
             room -= len(payload)
             if room < 0:

@@ -179,6 +179,7 @@ class Sandbox:
         *,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        user: SandboxUser = "user",
     ) -> Shell:
         """Open a bash session that keeps its state from command to command.
 
@@ -189,9 +190,9 @@ class Sandbox:
 
         The shell starts with the sandbox's variables and working directory; `env` adds
         variables, and `cwd` replaces the directory. Later changes of `sandbox.env` do not affect
-        the shell.
+        the shell. `user` is that of `commands.run`.
         """
-        shell = Shell(self._attachment, self._builder, env=env, cwd=cwd)
+        shell = Shell(self._attachment, self._builder, env=env, cwd=cwd, user=user)
         self._sessions.append(shell)
         return shell
 
@@ -201,6 +202,7 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         stdin: bytes | str = b"",
+        user: SandboxUser = "user",
     ) -> PythonSession:
         """Open a Python session that keeps its state from call to call.
 
@@ -210,10 +212,12 @@ class Sandbox:
                 session.run("sorted(rows)").value
 
         The interpreter starts with the sandbox's variables and working directory; `env` adds
-        variables, and `cwd` replaces the directory. `stdin` is its standard input. Several sessions
-        can be open at a time.
+        variables, and `cwd` replaces the directory. `stdin` is its standard input. `user` is that
+        of `commands.run`. Several sessions can be open at a time.
         """
-        session = PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
+        session = PythonSession(
+            self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin, user=user
+        )
         self._sessions.append(session)
         return session
 

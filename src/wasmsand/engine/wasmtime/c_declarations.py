@@ -126,6 +126,7 @@ int prctl(int, ...);
 void *mmap(void *, size_t, int, int, int, int64_t);
 int mincore(void *, size_t, unsigned char *);
 int madvise(void *, size_t, int);
+int fallocate(int, int, int64_t, int64_t);
 int malloc_trim(size_t);
 int mallopt(int, int);
 typedef struct { uint64_t room[16]; } pthread_attr_t;

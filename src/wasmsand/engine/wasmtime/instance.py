@@ -217,7 +217,7 @@ class WasmtimeInstance:
         self._calls = self.asyncify = None  # break reference cycles
         self._record = self._stack = None
         self._store.free()
-        self.image = None
+        self.use_image(None)
 
     # --- for the callbacks
 
@@ -307,6 +307,14 @@ class WasmtimeInstance:
         address = int(ffi.cast("uintptr_t", source))
         mapped_end = 0 if child.image is None else child.image.end
         copy_runs(source, target, written_ranges(address, start, end), mapped_end)
+
+    def use_image(self, image: MappedImage | LayeredImage | None) -> None:
+        """From now on, `image` is the image of the memory."""
+        before, self.image = self.image, image
+        if isinstance(image, LayeredImage):
+            image.joined(self)
+        if isinstance(before, LayeredImage):
+            before.left(self)
 
     @property
     def is_fork_copy(self) -> bool:

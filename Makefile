@@ -40,7 +40,7 @@ help:
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
 	@echo '  make docs          build the documentation site in build/site; fail on a broken link'
-	@echo '  make wheel         build dist/*.whl with the built user space inside; they install without a compiler'
+	@echo '  make wheel         build dist/*.whl: the programs, portable and compiled for this kind of machine'
 	@echo '  make clean         remove generated files (not the build cache: wasmsand build --clean)'
 	@echo
 	@echo 'Then: .venv/bin/wasmsand --help'

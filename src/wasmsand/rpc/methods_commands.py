@@ -144,6 +144,10 @@ def _wait(session: RpcSession, params: Params) -> Result:
     return {"ended": None if ended is None else values.ended_out(ended)}
 
 
+def _notices(session: RpcSession, params: Params) -> Result:
+    return {"notices": list(_command(session, params).take_notices())}
+
+
 def _kill(session: RpcSession, params: Params) -> Result:
     _command(session, params).kill()
     return OK
@@ -189,6 +193,7 @@ COMMAND_METHODS = (
     Method("commands.write", _write, ("command", "data"), ("fd", "timeoutMs"), waits=True),
     Method("commands.closeInput", _close_input, ("command",), ("fd",)),
     Method("commands.wait", _wait, ("command",), ("timeoutMs",), waits=True),
+    Method("commands.notices", _notices, ("command",)),
     Method("commands.kill", _kill, ("command",)),
     Method("commands.release", _release, ("command",)),
     Method("commands.cancel", _cancel, ("request",)),

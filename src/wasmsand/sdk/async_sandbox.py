@@ -1204,6 +1204,7 @@ class AsyncSandbox:
         rows: int = ROWS,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        user: SandboxUser = "user",
         on_data: AsyncDataSink | None = None,
     ) -> AsyncTerminal:
         """Start a program on a pseudo-terminal: an interactive bash, or `command`, which is a
@@ -1222,6 +1223,7 @@ class AsyncSandbox:
                 rows=rows,
                 env=env,
                 cwd=cwd,
+                user=user,
                 on_data=in_loop(on_data),
             )
         )

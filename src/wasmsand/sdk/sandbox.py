@@ -229,6 +229,7 @@ class Sandbox:
         rows: int = ROWS,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        user: SandboxUser = "user",
         on_data: DataSink | None = None,
     ) -> Terminal:
         """Start a program on a pseudo-terminal: an interactive bash, or `command`, which is a
@@ -251,6 +252,7 @@ class Sandbox:
             rows=rows,
             env=env,
             cwd=cwd,
+            user=user,
             on_data=on_data,
         )
 

@@ -32,6 +32,10 @@ from wasmsand.sdk.results import FileInfo, ProcessInfo
 
 # Sandboxes.
 
+Metadata = Annotated[
+    dict[Annotated[str, Meta(min_length=1, max_length=64)], Annotated[str, Meta(max_length=1024)]],
+    Meta(max_length=32),
+]
 
 _FIELD_TYPES: Mapping[OptionKind, Any] = {
     OptionKind.COUNT: Positive,
@@ -66,15 +70,20 @@ class CreateSandbox(_Options):
     """Kill the sandbox when it was unused for this long; null is the server's maximum."""
     lifetime_seconds: Seconds | None = None
     """Kill the sandbox at this age; null is the server's maximum."""
+    metadata: Metadata = {}
+    """Names and values for yourself, by which sandboxes can be listed."""
     snapshot: Annotated[str, Meta(max_length=255)] | None = None
     """The id of a snapshot of one of your sandboxes, from which to create this one. It has the
     options of that sandbox, so no other option may be given."""
 
 
 class SandboxState(ResponseMessage):
-    """A live sandbox."""
+    """A sandbox."""
 
     id: str
+    state: Literal["running", "paused"]
+    """A paused sandbox is on the server's disk; the next request that needs it resumes it."""
+    metadata: dict[str, str]
     created_at: float
     """Seconds since 1970."""
     expires_in_seconds: float
@@ -83,12 +92,63 @@ class SandboxState(ResponseMessage):
     timeout_ms: float | None
     max_command_seconds: float
     """The longest timeout of a command."""
+    limits: dict[str, int]
+    """The limits of the sandbox, such as `memory_limit_bytes`."""
+    is_stored: bool
+    """Whether the server has a store, so that the sandbox survives a restart of the server."""
 
 
 class SandboxList(ResponseMessage):
-    """The sandboxes of one token."""
+    """The sandboxes of one token, oldest first."""
 
     sandboxes: list[SandboxState]
+
+
+class ListSandboxes(RequestMessage):
+    """Which sandboxes to list."""
+
+    metadata: Annotated[str, Meta(max_length=8192)] = ""
+    """Only those that have these names and values: `user=alice&app=chat`, percent-encoded."""
+    state: Literal["running", "paused"] | None = None
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 1000
+    after: Annotated[str, Meta(max_length=64)] | None = None
+    """Only those after the sandbox with this id."""
+
+
+class SetTimeout(RequestMessage):
+    """When a sandbox ends."""
+
+    seconds: Seconds
+    """From now; at most until the server's maximum age."""
+
+
+class PauseSandbox(RequestMessage):
+    """How to pause a sandbox."""
+
+    running: Literal["refuse", "drop"] = "refuse"
+    """What to do if a command runs, or a session cannot be stored: refuse, or end it."""
+
+
+class ResumeSandbox(RequestMessage):
+    """How to resume a sandbox."""
+
+    network: NetworkWanted | Rules | None = None
+    """The network that it has from now on, if it is paused. After a restart of the server, a
+    sandbox with secrets needs them again."""
+    only_files: bool = False
+    """Leave out the sessions: for a state of another version of the programs."""
+
+
+class LoadSandbox(RequestMessage):
+    """How to create a sandbox from a saved one."""
+
+    options: Annotated[str, Meta(max_length=65536)] = "{}"
+    """The body of `POST /v1/sandboxes`, as JSON text, without `env` and `cwd`, which are in the
+    file. The file's own limits are not used."""
+    only_files: bool = False
+    """Leave out the sessions: for a file of another version of the programs."""
+    as_commands: bool = False
+    """Make started commands of the sessions, for a client that drives them itself."""
 
 
 class Killed(ResponseMessage):
@@ -115,6 +175,14 @@ class RunCommand(RequestMessage):
     stdin_base64: bytes | None = None
 
 
+class SessionTag(RequestMessage):
+    """Says that a command is the interpreter of a session that the client drives itself."""
+
+    kind: Literal["shell", "python"]
+    identity: Annotated[str, Meta(pattern="^[0-9A-Za-z_-]{1,64}$")]
+    """A name by which clients know the session again."""
+
+
 class StartCommand(RunCommand):
     """A command that runs in the background."""
 
@@ -124,6 +192,9 @@ class StartCommand(RunCommand):
     """Additional descriptors that the client writes to."""
     outputs: Annotated[list[Descriptor], Meta(max_length=16)] = []
     """Additional descriptors that the client reads from, besides 1 and 2."""
+    session: SessionTag | None = None
+    """With this, the command is stored with its sandbox and does not keep it from being paused. For
+    our own client: its interpreters follow a protocol that the server knows."""
 
 
 class CommandEnd(ResponseMessage):
@@ -233,11 +304,29 @@ class OpenPython(RequestMessage):
     """The interpreter's standard input."""
 
 
-class PythonOpened(ResponseMessage):
-    """An open Python session."""
+class SessionOpened(ResponseMessage):
+    """An open session."""
 
     id: str
     pid: int
+
+
+class OpenShell(RequestMessage):
+    """A shell session."""
+
+    env: dict[str, str] | None = None
+    """Added to the sandbox's variables."""
+    cwd: str | None = None
+
+
+class RunShell(RequestMessage):
+    """A script for a shell session."""
+
+    command: str
+    timeout_ms: Milliseconds | UnsetType | None = UNSET
+    """Null is the server's maximum; if omitted, the sandbox's `timeout_ms` applies."""
+    stdin: str | None = None
+    stdin_base64: bytes | None = None
 
 
 class RunPython(RequestMessage):
@@ -376,6 +465,8 @@ class Variables(ResponseMessage):
     """All variables that a command gets."""
 
     env: dict[str, str]
+    set: dict[str, str]
+    """Those that were set, without the built-in ones."""
 
 
 class ChangeVariables(RequestMessage):

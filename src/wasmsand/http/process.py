@@ -22,15 +22,20 @@ from wasmsand.sdk.polled_process import PolledProcess
 class HttpProcess(PolledProcess):
     """A command on a server."""
 
-    def __init__(self, transport: Transport, path: str, pid: int) -> None:
+    def __init__(
+        self, transport: Transport, path: str, pid: int, *, is_kept: bool = False, batch: int = 0
+    ) -> None:
+        """`is_kept`: the server remembers the command when nobody refers to it here; `batch` is the
+        number of the last batch of its output."""
         self._transport = transport
         self._path = path
         self._pid = pid
         self._reading = threading.Lock()
         # Guarded by the lock:
-        self._number = 0
+        self._number = batch
         self._owner = os.getpid()
-        weakref.finalize(self, _forget, transport, path, self._owner).atexit = False
+        if not is_kept:
+            weakref.finalize(self, _forget, transport, path, self._owner).atexit = False
 
     @property
     def path(self) -> str:

@@ -18,12 +18,14 @@ from wasmsand.http.handlers import (
     commands,
     copies,
     files,
+    loading,
     network,
     packages,
     ports,
     python,
     sandboxes,
     server,
+    shells,
     started,
 )
 from wasmsand.http.metrics import CONTENT_TYPE
@@ -35,6 +37,7 @@ from wasmsand.sdk.results import FileInfo, NetworkRules, Usage
 _SANDBOX = "/v1/sandboxes/{sandbox}"
 _COMMAND = _SANDBOX + "/commands/{command}"
 _PYTHON = _SANDBOX + "/python/{python}"
+_SHELL = _SANDBOX + "/shells/{shell}"
 
 
 async def _openapi(call: Call[None, None]) -> Response:
@@ -58,9 +61,60 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.CreateSandbox,
         status=201,
     ),
-    HttpRoute("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
-    HttpRoute("GET", _SANDBOX, sandboxes.state, "Show a sandbox", m.SandboxState),
-    HttpRoute("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
+    HttpRoute(
+        "POST",
+        "/v1/sandboxes/load",
+        loading.load,
+        "Create a sandbox from a file that `Sandbox.save` wrote",
+        c.CopiedSandbox,
+        query=m.LoadSandbox,
+        body=bytes,
+        status=201,
+    ),
+    HttpRoute(
+        "GET",
+        "/v1/sandboxes",
+        sandboxes.listing,
+        "List your sandboxes",
+        m.SandboxList,
+        query=m.ListSandboxes,
+    ),
+    HttpRoute("GET", _SANDBOX, sandboxes.state, "Show a sandbox", m.SandboxState, wakes=False),
+    HttpRoute(
+        "DELETE",
+        _SANDBOX,
+        sandboxes.kill,
+        "Kill a sandbox and drop its files",
+        m.Killed,
+        wakes=False,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/timeout",
+        sandboxes.set_timeout,
+        "Let a sandbox end in some seconds from now",
+        m.SandboxState,
+        body=m.SetTimeout,
+        wakes=False,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/pause",
+        sandboxes.pause,
+        "Put a sandbox to the server's disk",
+        m.SandboxState,
+        body=m.PauseSandbox,
+        wakes=False,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/resume",
+        sandboxes.resume,
+        "Resume a paused sandbox; any request that needs it does so too",
+        m.SandboxState,
+        body=m.ResumeSandbox,
+        wakes=False,
+    ),
     HttpRoute("GET", _SANDBOX + "/usage", sandboxes.usage, "Show what a sandbox uses", Usage),
     HttpRoute("GET", _SANDBOX + "/env", sandboxes.variables, "Show all variables", m.Variables),
     HttpRoute(
@@ -81,9 +135,31 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=c.TakeSnapshot,
         status=201,
     ),
-    HttpRoute("GET", _SANDBOX + "/snapshots", copies.listing, "List snapshots", c.SnapshotList),
     HttpRoute(
-        "DELETE", _SANDBOX + "/snapshots/{snapshot}", copies.delete, "Delete a snapshot", m.Done
+        "GET",
+        _SANDBOX + "/snapshots",
+        copies.listing,
+        "List the snapshots of a sandbox",
+        c.SnapshotList,
+        wakes=False,
+    ),
+    HttpRoute(
+        "DELETE",
+        _SANDBOX + "/snapshots/{snapshot}",
+        copies.delete,
+        "Delete a snapshot",
+        m.Done,
+        wakes=False,
+    ),
+    HttpRoute("GET", "/v1/snapshots", copies.listing_all, "List all snapshots", c.SnapshotList),
+    HttpRoute("DELETE", "/v1/snapshots/{snapshot}", copies.delete, "Delete a snapshot", m.Done),
+    HttpRoute(
+        "POST",
+        "/v1/snapshots/{snapshot}/save",
+        copies.save,
+        "Download a snapshot as a file that `Sandbox.load` reads",
+        copies.SAVED,
+        body=c.SaveSnapshot,
     ),
     HttpRoute(
         "POST",
@@ -110,9 +186,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=c.ForkSandbox,
         status=201,
     ),
-    HttpRoute(
-        "GET", _SANDBOX + "/sessions", copies.sessions, "List Python sessions", c.SessionList
-    ),
+    HttpRoute("GET", _SANDBOX + "/sessions", copies.sessions, "List sessions", c.SessionList),
     HttpRoute(
         "POST",
         _COMMAND + "/capture",
@@ -258,7 +332,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         _SANDBOX + "/python",
         python.open_session,
         "Open a Python session",
-        m.PythonOpened,
+        m.SessionOpened,
         body=m.OpenPython,
         status=201,
     ),
@@ -271,7 +345,41 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.RunPython,
         also=EVENT_STREAM,
     ),
+    HttpRoute(
+        "POST",
+        _PYTHON + "/interrupt",
+        python.interrupt,
+        "Interrupt the code that a Python session runs",
+        m.Done,
+    ),
     HttpRoute("DELETE", _PYTHON, python.close, "Close a Python session", m.Done),
+    # Shell sessions.
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/shells",
+        shells.open_session,
+        "Open a shell session",
+        m.SessionOpened,
+        body=m.OpenShell,
+        status=201,
+    ),
+    HttpRoute(
+        "POST",
+        _SHELL + "/run",
+        shells.run,
+        "Run a script in a shell session",
+        m.CommandOutcome,
+        body=m.RunShell,
+        also=EVENT_STREAM,
+    ),
+    HttpRoute(
+        "POST",
+        _SHELL + "/interrupt",
+        shells.interrupt,
+        "Interrupt the script that a shell session runs",
+        m.Done,
+    ),
+    HttpRoute("DELETE", _SHELL, shells.close, "Close a shell session", m.Done),
     # Servers in the sandbox.
     HttpRoute(
         "GET", _SANDBOX + "/listening", ports.listing, "List the ports with servers", p.PortList

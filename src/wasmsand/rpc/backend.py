@@ -37,10 +37,10 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
 from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
+from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts, unsupported
 
 if TYPE_CHECKING:
-    from wasmsand.sdk.network import Network
+    pass
 
 log = logging.getLogger("wasmsand.rpc")
 
@@ -67,6 +67,40 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
+def open_connection(options: SandboxOptions) -> RpcConnection:
+    """Start a process for a sandbox with these options. Only one for a network may make
+    connections."""
+    directories = [] if options.wasm_dir is None else [options.wasm_dir]
+    network = options.network
+    if network is None:
+        return RpcConnection(_longest_line(options), directories)
+    if network.ask is not None:
+        raise unsupported(ProcessBackend.kind, "Network(ask=...)")
+    # Imported here, because most sandboxes have no network.
+    from wasmsand.sdk.network import uses_host_proxy
+
+    return RpcConnection(
+        _longest_line(options),
+        directories,
+        network=True,
+        host_proxy=uses_host_proxy(network),
+        on_notification=event_receiver(network),
+    )
+
+
+def send_pieces(address: SandboxAddress, begun: Params, pieces: Iterable[bytes]) -> None:
+    """Write pieces to the stream that a method has begun, and finish it. Raises `RpcError`."""
+    stream = begun.integer("stream")
+    try:
+        for piece in pieces:
+            for start in range(0, len(piece), _PIECE):
+                data = values.data_out(piece[start : start + _PIECE])
+                address.call("streams.write", {"stream": stream, "data": data})
+        address.call("streams.finish", {"stream": stream})
+    finally:
+        address.notify("streams.close", stream=stream)
+
+
 class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTerminals):
     """A machine in a separate process, as a `Backend`."""
 
@@ -78,38 +112,17 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTermina
         self.variables = dict(options.env)
         self.cwd = options.cwd
         self._has_network = options.network is not None
-        if options.network is not None:
-            self._connect_with_network(options, options.network)
-            return
-        spare = take_spare(_longest_line(options)) if options.wasm_dir is None else None
+        takes_spare = options.network is None and options.wasm_dir is None
+        spare = take_spare(_longest_line(options)) if takes_spare else None
         if spare is not None:
             try:
                 self._begin(spare, options, _SPARE_SECONDS)
                 return
             except SandboxClosedError:
                 pass  # the spare died or hangs: start a new process instead
-        if options.wasm_dir is None:
-            self._begin(RpcConnection(_longest_line(options)), options, ANSWER_SECONDS)
-        else:
-            # Compiling the programs of wasm_dir may take long, so there is no timeout.
-            connection = RpcConnection(_longest_line(options), [options.wasm_dir])
-            self._begin(connection, options, None)
-
-    def _connect_with_network(self, options: SandboxOptions, network: Network) -> None:
-        """Start a process that may make connections. Spare processes may not."""
-        if network.ask is not None:
-            raise self._unsupported("Network(ask=...)")
-        # Imported here, because most sandboxes have no network.
-        from wasmsand.sdk.network import uses_host_proxy
-
-        connection = RpcConnection(
-            _longest_line(options),
-            [] if options.wasm_dir is None else [options.wasm_dir],
-            network=True,
-            host_proxy=uses_host_proxy(network),
-            on_notification=event_receiver(network),
-        )
-        self._begin(connection, options, ANSWER_SECONDS if options.wasm_dir is None else None)
+        # Compiling the programs of wasm_dir may take long, so there is no timeout.
+        seconds = ANSWER_SECONDS if options.wasm_dir is None else None
+        self._begin(open_connection(options), options, seconds)
 
     def _begin(
         self, connection: RpcConnection, options: SandboxOptions, seconds: float | None
@@ -302,15 +315,8 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTermina
         self._send_pieces(self._call("files.importTar", path=path), pieces)
 
     def _send_pieces(self, begun: Params, pieces: Iterable[bytes]) -> None:
-        stream = begun.integer("stream")
-        try:
-            for piece in pieces:
-                for start in range(0, len(piece), _PIECE):
-                    data = values.data_out(piece[start : start + _PIECE])
-                    self._call("streams.write", stream=stream, data=data)
-            self._call("streams.finish", stream=stream)
-        finally:
-            self._connection.notify("streams.close", stream=stream)
+        with failures():
+            send_pieces(self._connection, begun, pieces)
 
     # Packages.
 

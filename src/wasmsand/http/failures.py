@@ -82,6 +82,7 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
 """The first match counts, so a class stands before its base classes."""
 
 NO_SNAPSHOT = "snapshot_not_found"
+BATCH_GONE = "batch_gone"
 GONE = frozenset({"sandbox_closed", "sandbox_not_found"})
 """Codes that mean that a sandbox no longer exists."""
 

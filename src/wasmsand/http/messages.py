@@ -258,6 +258,8 @@ class CommandState(ResponseMessage):
     id: str
     pid: int
     end: CommandEnd | None
+    batch: int
+    """The number of the last batch of its output that was read."""
 
 
 class StartedCommands(ResponseMessage):

@@ -223,6 +223,7 @@ class Service:
         else:
             for kept in entry.snapshots.values():
                 self.registry.orphans[kept.id] = (entry.owner, kept)
+                self.drop_from_memory(entry.owner, kept)
             endings.append(asyncio.ensure_future(self._forget(self.keeping, entry)))
         entry.snapshots.clear()
         if entry.live is not None:

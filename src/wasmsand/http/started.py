@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from wasmsand.http.failures import ApiFailure
+from wasmsand.http.failures import BATCH_GONE, ApiFailure
 from wasmsand.http.messages import CommandEnd, OutputBatch, SessionTag, piece
 from wasmsand.sdk.backend import BackendProcess, Ended, Output
 from wasmsand.sdk.shell import STATUS_FD, STATUS_REQUEST
@@ -69,7 +69,8 @@ class Started:
 
     def put_back(self, outputs: tuple[Output, ...]) -> None:
         """Output that was read and not sent."""
-        self._waiting = (*self.waiting, *outputs)
+        if outputs:
+            self._waiting = (*self.waiting, *outputs)
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[BackendProcess]:
@@ -113,7 +114,7 @@ class Started:
             if after != self._last.number:
                 raise ApiFailure(
                     409,
-                    "batch_gone",
+                    BATCH_GONE,
                     f"the next batch of output is {self._last.number + 1}, not {after + 1}: "
                     "another client reads this command's output too",
                 )

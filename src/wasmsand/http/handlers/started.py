@@ -132,4 +132,4 @@ def _named(call: Call[Any, Any]) -> Started:
 
 def _state(started: Started, ended: Ended | None) -> CommandState:
     end = None if ended is None else command_end(ended)
-    return CommandState(id=started.id, pid=started.process.pid, end=end)
+    return CommandState(id=started.id, pid=started.process.pid, end=end, batch=started.last.number)

@@ -105,9 +105,7 @@ docs: $(EXTRAS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 wheel: build
-	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
-	if [ -d src/wasmsand_packages/_image ]; then \
-	    $(BIN)/python -m build --wheel --no-isolation --outdir dist packaging/wasmsand-packages; fi
+	$(BIN)/python scripts/make_wheels.py
 
 clean:
 	rm -rf $(VENV) dist build src/wasmsand/_image src/wasmsand_packages/_image .mypy_cache .pytest_cache .ruff_cache

@@ -32,7 +32,7 @@ from conformance.python_suite import PythonSuite
 from conformance.quickjs_suite import QuickjsSuite
 from conformance.report import update
 from conformance.requests_suite import RequestsSuite
-from conformance.runner import KeptOutcomes, run_suite
+from conformance.runner import KeptOutcomes, kept_comparisons, run_suite
 from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
 from conformance.supplies import ROOT, Supplies
 from conformance.tar_suite import TarSuite
@@ -93,6 +93,11 @@ def _parser() -> argparse.ArgumentParser:
         help="run this side again even if its outcome is cached",
     )
     parser.add_argument(
+        "--kept",
+        action="store_true",
+        help="run nothing: write the tables from the tests whose outcomes are cached on both sides",
+    )
+    parser.add_argument(
         "--workers",
         type=int,
         default=2,
@@ -138,8 +143,14 @@ def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
     if not tests:
         print(f"conformance: {suite.name} has no test of that name", file=sys.stderr)
         return 2
-    fresh: frozenset[Side] = frozenset(side for side in SIDES if options.fresh in (side, "both"))
-    comparisons = _run(suite, tests, fresh, options.workers, console)
+    if options.kept:
+        comparisons = kept_comparisons(tests, KeptOutcomes(_outcomes(), suite))
+        console.print(Text(f"{suite.title}: {len(comparisons)} of {len(tests)} tests are cached"))
+    else:
+        fresh: frozenset[Side] = frozenset(
+            side for side in SIDES if options.fresh in (side, "both")
+        )
+        comparisons = _run(suite, tests, fresh, options.workers, console)
     explanations = load_explanations().get(suite.name, ())
     different = [comparison for comparison in comparisons if not comparison.as_native]
     if options.tests:
@@ -164,10 +175,14 @@ def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
     return 1 if open_cases else 0
 
 
+def _outcomes() -> Path:
+    return default_root() / "conformance"
+
+
 def _run(
     suite: Suite, tests: Sequence[str], fresh: frozenset[Side], workers: int, console: Console
 ) -> list[Comparison]:
-    kept = KeptOutcomes(default_root() / "conformance", suite)
+    kept = KeptOutcomes(_outcomes(), suite)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         bar = progress.add_task(suite.title, total=len(tests) * len(SIDES))

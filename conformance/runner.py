@@ -83,7 +83,7 @@ def run_suite(
         observe(test, side, outcome, False)
 
     def first_try(test: str, side: Side, outcome: Outcome) -> None:
-        if outcome.verdict is Verdict.FAIL and outcome.tries == 1:
+        if not _settled(outcome):
             kept.keep(test, side, outcome)
             failed.append((test, side))
         else:
@@ -97,7 +97,7 @@ def run_suite(
                     found = None if side in fresh else kept.find(test, side)
                     if found is None:
                         running[pool.submit(_run, suite, test, side)] = (test, side)
-                    elif found.verdict is Verdict.FAIL and found.tries == 1:
+                    elif not _settled(found):
                         failed.append((test, side))
                     else:
                         outcomes[test, side] = found
@@ -110,6 +110,20 @@ def run_suite(
     for test, side in failed:
         note(test, side, replace(_run(suite, test, side), tries=2))
     return [Comparison(test, outcomes[test, "native"], outcomes[test, "sandbox"]) for test in tests]
+
+
+def kept_comparisons(tests: Sequence[str], kept: KeptOutcomes) -> list[Comparison]:
+    """The tests of which both outcomes are kept, and need no second try."""
+    found = {test: [kept.find(test, side) for side in SIDES] for test in tests}
+    return [
+        Comparison(test, native, sandbox)
+        for test, (native, sandbox) in found.items()
+        if native is not None and sandbox is not None and _settled(native) and _settled(sandbox)
+    ]
+
+
+def _settled(outcome: Outcome) -> bool:
+    return outcome.verdict is not Verdict.FAIL or outcome.tries > 1
 
 
 def _run(suite: Suite, test: str, side: Side) -> Outcome:

@@ -92,7 +92,11 @@ def image_with(
         elif path.is_dir():
             machine.files.mkdir(name)
         else:
-            machine.files.write(name, path.read_bytes(), mode=path.stat().st_mode & 0o777)
+            facts = path.stat()
+            machine.files.write(name, path.read_bytes(), mode=facts.st_mode & 0o777)
+            # Compiled Python files are valid only if their sources have the same time.
+            node = namespace.resolve(ROOT, namespace.root, name.encode())
+            namespace.utimens(ROOT, node, None, facts.st_mtime_ns)
     return machine.kernel.root.freeze()
 
 

@@ -1,11 +1,11 @@
 """Checks that imports only point downwards.
 
 It reads the rules from the table "Layers" in docs/architecture.md, so that document and check
-cannot differ. The same page states four more rules: only the engine imports a WebAssembly runtime
-or foreign functions (but `confinement` and `machine/mounts/beneath.py` make system calls with
-ctypes); only `engine/choosing.py` imports the engines; the kernel has no threads; and it has no
-access to the host's network and processes. The check prints one line per broken rule, and then
-exits with status 1.
+cannot differ. The same page states more rules: only the engine imports a WebAssembly runtime or
+foreign functions (but `confinement` and `machine/mounts/beneath.py` make system calls with ctypes);
+only `engine/choosing.py` imports the engines; the kernel and `web` have no threads; the kernel has
+no access to the host's network and processes; and only `web` imports what Pyodide adds. The check
+prints one line per broken rule, and then exits with status 1.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ OUTSIDE_MODULES = frozenset(
      "subprocess", "_posixsubprocess", "pty"}
 )  # fmt: skip
 """Modules for the host's network and processes."""
+PAGE_MODULES = frozenset({"js", "pyodide", "pyodide_js", "_pyodide"})
+"""What Pyodide adds to Python."""
 ENGINES = ("engine.wasmtime",)
-"""The packages of engines."""
+"""The packages of engines that a host may lack."""
 SYSTEM_CALLS = ("machine.mounts.beneath",)
 """Modules that make system calls which Python does not offer."""
 CHOOSER = "engine.choosing"
@@ -132,8 +134,10 @@ def _problem(inside: list[str], target: str, layers: dict[str, Layer]) -> str | 
         return None
     if first in RUNTIME_MODULES and top != "engine":
         return f"only the engine may import {first}"
-    if first in THREAD_MODULES and top == "kernel":
-        return f"the kernel has no threads and never waits: it may not import {first}"
+    if first in THREAD_MODULES and top in ("kernel", "web"):
+        return f"the layer {top} has no threads and never waits: it may not import {first}"
+    if first in PAGE_MODULES and top != "web":
+        return f"only wasmsand.web knows that it may run in a page: no {first}"
     if first in OUTSIDE_MODULES and top == "kernel":
         return f"the kernel does not know the host's network and processes: no {first}"
     if first in ("userland", "bench", "conformance", "fuzz", "tests", "scripts"):

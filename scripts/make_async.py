@@ -151,6 +151,19 @@ TWINS = (
         give_back="close",
     ),
     Twin(
+        "terminal",
+        "Terminal",
+        """
+        async with await sandbox.pty() as terminal:
+            await terminal.write("stty size; exit\\n")
+            async for data in terminal:
+                print(data)
+        """,
+        "If a task is cancelled in `read`, output may be lost: use `timeout_ms`, or iterate.",
+        give_back="end",
+        in_turns=("read",),
+    ),
+    Twin(
         "sandbox",
         "Sandbox",
         """
@@ -176,7 +189,7 @@ TWINS = (
         "`make` returns a `Sandbox`, and `setup` gets one: both run in advance, on another thread.",
     ),
 )
-CALLBACKS = re.compile(r"\b(TextSink|ResultSink|InputSource)\b")
+CALLBACKS = re.compile(r"\b(TextSink|ResultSink|InputSource|DataSink)\b")
 """Types of callbacks; those of the twins run in the event loop."""
 BY_NAME = {twin.name: twin for twin in TWINS}
 PARTS = {
@@ -189,6 +202,8 @@ PARTS = {
 """Attributes of a sandbox that have a twin."""
 PLAIN_PARTS = ("env", "snapshots")
 """Attributes that never wait, and are those of the blocking sandbox."""
+ITEMS = {"FileWatch": "FileEvent", "CommandHandle": "OutputChunk", "Terminal": "bytes"}
+"""What the iteration over an object yields."""
 SESSIONS = ("Shell", "PythonSession")
 """Classes of which one object has one twin, whoever asks for it."""
 
@@ -206,6 +221,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, overload
 
 from wasmsand.sdk.async_calls import (
+    AsyncDataSink,
     AsyncInputSource,
     AsyncResultSink,
     AsyncTextSink,
@@ -218,6 +234,7 @@ from wasmsand.sdk.async_calls import (
     remember_twin,
 )
 from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, SandboxTimeout, SandboxUser
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
@@ -251,6 +268,7 @@ from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import FileOrStream, Running, Snapshot, Snapshots
 from wasmsand.sdk.stores import Store
+from wasmsand.sdk.terminal import COLUMNS, ROWS, Terminal
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 if TYPE_CHECKING:
@@ -373,7 +391,7 @@ def _method(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
         yield f"    async def __aexit__({_signature(node)}) -> None:"
         yield f"        await {ast.unparse(node.body[-1])}\n"
     elif name == "__iter__":
-        item = "FileEvent" if twin.name == "FileWatch" else "OutputChunk"
+        item = ITEMS[twin.name]
         yield f"    def __aiter__(self) -> AsyncIterator[{item}]:"
         yield from _document(node)
         yield "        return self._stream\n"

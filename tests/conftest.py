@@ -29,6 +29,7 @@ USERLAND_PLACES = frozenset(
         "line",
         "limits",
         "wheel",
+        "first_hour",
         "machine",
         "programs",
         "conformance",

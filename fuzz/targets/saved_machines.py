@@ -58,7 +58,9 @@ def _base() -> BaseImage:
     path = Path(tempfile.mkdtemp(prefix="wasmsand-fuzz-")) / "alive.wasm"
     path.write_bytes(module)
     key = hashlib.sha256(module).hexdigest()
-    program = ProgramFile("alive", "1", "", "", path, key, len(module), ("/usr/bin/bash",), None)
+    program = ProgramFile(
+        "alive", "1", "", "", path, key, len(module), ("/usr/bin/bash",), 0o755, None
+    )
     return BaseImage(small_image(), {"image": "small"}, {key: program})
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         AsyncSandbox,
         AsyncSandboxPool,
         AsyncShell,
+        AsyncTerminal,
     )
     from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
     from wasmsand.sdk.errors import (
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.shell import Shell
     from wasmsand.sdk.state import Snapshot
     from wasmsand.sdk.stores import DirectoryStore, Store, StoredSandbox
+    from wasmsand.sdk.terminal import Terminal
     from wasmsand.sdk.watching import FileEvent, FileWatch
 
 __version__ = "0.1.0"
@@ -108,6 +110,7 @@ _MODULES = {
         "AsyncSandbox",
         "AsyncSandboxPool",
         "AsyncShell",
+        "AsyncTerminal",
     ),
     "command_handle": ("CommandHandle", "OutputChunk"),
     "errors": (
@@ -179,6 +182,7 @@ _MODULES = {
     "shell": ("Shell",),
     "state": ("Snapshot",),
     "stores": ("DirectoryStore", "Store", "StoredSandbox"),
+    "terminal": ("Terminal",),
     "watching": ("FileEvent", "FileWatch"),
 }
 """Where in `wasmsand.sdk` each public name is."""
@@ -193,6 +197,7 @@ __all__ = [
     "AsyncSandbox",
     "AsyncSandboxPool",
     "AsyncShell",
+    "AsyncTerminal",
     "CommandError",
     "CommandHandle",
     "CommandResult",
@@ -260,6 +265,7 @@ __all__ = [
     "StoreBusyError",
     "StoreError",
     "StoredSandbox",
+    "Terminal",
     "UnsupportedError",
     "Usage",
     "WasmDirError",

@@ -43,6 +43,7 @@ from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.renewal import PreparedMemories
 from wasmsand.machine.thread_driver import ThreadDriver
+from wasmsand.machine.uncounted import UncountedTime
 
 PATIENCE = 20.0
 MEMORY = 1 << 20
@@ -178,6 +179,12 @@ class PythonEngine:
     def is_compiled(self, key: str) -> bool:
         return True
 
+    def comes_compiled(self, key: str) -> bool:
+        return False
+
+    def why_not_compiled(self) -> tuple[str, ...]:
+        return ()
+
     def unload(self, key: str) -> None:
         pass
 
@@ -212,7 +219,8 @@ class Sandbox:
                              clock=clock)  # fmt: skip
         self.lock = SandboxLock()
         engine = PythonEngine(kind, threads=threads)
-        self.loader = ModuleLoader(engine, self.lock, PreparedMemories(engine))
+        uncounted = UncountedTime(clock)
+        self.loader = ModuleLoader(engine, self.lock, PreparedMemories(engine), uncounted)
 
     def process(self, uid: int = 1000, argv: tuple[bytes, ...] = (b"test",)) -> Caller:
         """A process in /tmp, as the host starts one."""

@@ -20,7 +20,7 @@ from wasmsand.kernel.flags import (
     WUNTRACED,
 )
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.process.resting import is_at_rest
+from wasmsand.kernel.process.resting import rest_of
 from wasmsand.kernel.process.signals import Signal
 
 P_ALL, P_PID, P_PGID = range(3)
@@ -70,10 +70,10 @@ def test_a_program_rests_until_a_descriptor_can_be_read(sandbox: Sandbox, caller
     resting = caller.begin("checkpoint", 2, read)
     assert resting.is_blocked()
     with sandbox.lock:
-        assert is_at_rest(caller.process.first_thread)
+        assert rest_of(caller.process.first_thread) is not None
         caller.process.fds.get(write).write(b"x")
     assert resting.result() == 0
-    assert not is_at_rest(caller.process.first_thread)
+    assert rest_of(caller.process.first_thread) is None
     assert caller.ok("checkpoint", 2, read) == 0  # nothing was read
     caller.ok("read", read, caller.room(1), 1)
     caller.ok("close", write)

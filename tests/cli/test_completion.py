@@ -37,7 +37,8 @@ printf '%s\\n' "${{COMPREPLY[@]}}\"
 def test_bash_completes_commands_and_options() -> None:
     assert completed("wasmsand ") >= {*COMMANDS, "completion"}
     assert completed("wasmsand s") == {"shell", "serve", "snapshot"}
-    assert completed("wasmsand run --t") == {"--timeout"}
+    assert completed("wasmsand run --ti") == {"--timeout"}
+    assert completed("wasmsand completion ") == {"bash", "fish", "zsh"}
     assert {"--http", "--idle-timeout"} <= completed("wasmsand mcp --")
     assert completed("wasmsand run nothing") == set()
 

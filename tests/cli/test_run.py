@@ -11,11 +11,23 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import COMMAND, wasmsand
+from wasmsand.cli import make_parser
+from wasmsand.cli.completion import commands_of
 
 
 def test_output_and_status_pass_through() -> None:
     result = wasmsand("run", "echo hello | tr a-z A-Z; echo problem >&2; exit 3")
     assert (result.stdout, result.stderr, result.returncode) == (b"HELLO\n", b"problem\n", 3)
+
+
+def test_options_of_the_command_need_no_dashes() -> None:
+    result = wasmsand("run", "--env", "A=1", "ls", "-d", "-1", "/tmp", "--", "/usr")
+    assert (result.stdout, result.stderr, result.returncode) == (b"/tmp\n/usr\n", b"", 0)
+
+
+def test_sizes_have_units() -> None:
+    result = wasmsand("run", "--fs-limit", "10M", "--memory-limit=1.5G", "df --output=size -k /")
+    assert result.stdout.split() == [b"1K-blocks", b"10240"]
 
 
 def test_several_words_are_a_program_and_its_arguments() -> None:
@@ -111,7 +123,7 @@ def test_the_host_file_is_not_changed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["run"], 2, b"the following arguments are required: CMD"),
+        (["run"], 2, b"what to run? For example: wasmsand run 'echo hello'"),
         (["run", "--timeout", "x", "true"], 2, b"'x' is not a number of seconds"),
         (["run", "--timeout", "-1", "true"], 2, b"must be a positive number of seconds"),
         (["run", "--env", "A", "true"], 2, b"'A' is not NAME=VALUE"),
@@ -120,22 +132,29 @@ def test_the_host_file_is_not_changed(tmp_path: Path) -> None:
         (["run", "--file", ":x", "true"], 2, b"':x' is not HOST or HOST:GUEST"),
         (["run", "--out", "/no/such:/tmp/x", "true"], 125, b"wasmsand: --out /no/such: ENOENT"),
         (["run", "--out", "/", "true"], 2, b"'/' is not GUEST or GUEST:HOST"),
-        (["run", "--fs-limit", "0", "true"], 2, b"'0' is not a positive number"),
-        (["run", "--keep", "true"], 125, b"--keep and --sandbox need a server: give --connect URL"),
-        (["run", "--connect", "nonsense", "true"], 125, b"url must be like http://127.0.0.1:8750"),
+        (["run", "--fs-limit", "0", "true"], 2, b"'0' is not a size, such as 65536, 512K, 10M"),
+        (["run", "--fs-limit", "10X", "true"], 2, b"'10X' is not a size"),
+        (["run", "--timout", "1", "true"], 2, b"unknown option --timout; did you mean --timeout?"),
+        (["python", "--fil", "x"], 2, b"unknown option --fil; did you mean --file?"),
+        (["python", "no-such-script.py"], 2, b"no-such-script.py: no such file on this machine"),
+        (["run", "--keep", "true"], 2, b"--keep and --sandbox need a server: give --connect URL"),
+        (["run", "--connect", "nonsense", "true"], 2, b"url must be like http://127.0.0.1:8750"),
         (["run", "--wasm-dir", "/no/such", "true"], 125, b"/no/such"),
-        (["ls"], 125, b"give its address with --connect"),
-        (["cp", "a", "b"], 125, b"either FROM or TO must be a path in a sandbox (ID:PATH)"),
-        (["cp", "a:b", "c:d"], 125, b"either FROM or TO must be a path in a sandbox (ID:PATH)"),
-        (["cp", "x", "sbx:y"], 125, b"give its address with --connect"),
+        (["ls"], 2, b"give its address with --connect"),
+        (["cp", "a", "b"], 2, b"either FROM or TO must be a path in a sandbox (ID:PATH)"),
+        (["cp", "a:b", "c:d"], 2, b"either FROM or TO must be a path in a sandbox (ID:PATH)"),
+        (["cp", "x", "sbx:y"], 2, b"give its address with --connect"),
         (["completion", "tcsh"], 2, b"invalid choice: 'tcsh'"),
         (
             ["run", "--", "no-such-program", "x"],
-            125,
-            b"wasmsand: cannot run no-such-program: ENOENT",
+            127,
+            b"wasmsand: no-such-program: command not found",
         ),
-        (["nonsense"], 2, b"invalid choice: 'nonsense'"),
-        ([], 2, b"the following arguments are required: COMMAND"),
+        (["run", "no-such-program"], 127, b"no-such-program: command not found"),
+        (["run", "echo hi", "--timeout", "1"], 127, b"options of wasmsand come before it"),
+        (["run", "/etc/passwd", "x"], 126, b"cannot run /etc/passwd: EACCES"),
+        (["nonsense"], 2, b"there is no command 'nonsense'"),
+        (["shel"], 2, b"there is no command 'shel'; did you mean shell?"),
     ],
 )
 def test_mistakes_are_named(words: list[str], status: int, message: bytes) -> None:
@@ -156,10 +175,16 @@ def test_output_comes_while_the_command_runs() -> None:
 
 
 def test_help_teaches_by_examples() -> None:
-    for words in (["--help"], ["run", "--help"], ["cp", "--help"], ["ls", "--help"]):
-        result = wasmsand(*words)
-        assert result.returncode == 0
-        assert b"examples" in result.stdout
+    assert b"examples" in wasmsand("--help").stdout
+    for name, command in commands_of(make_parser()).items():
+        if name not in ("line", "build", "bench"):
+            assert "wasmsand " in (command.examples or ""), name
+
+
+def test_without_a_command_it_prints_its_help() -> None:
+    result = wasmsand()
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout == wasmsand("--help").stdout
 
 
 def test_version() -> None:

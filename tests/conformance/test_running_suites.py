@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runner import KeptOutcomes, run_suite
+from conformance.runner import KeptOutcomes, kept_comparisons, run_suite
 from conformance.suite import SIDES, Comparison, Outcome, Side, Verdict
 
 pytestmark = pytest.mark.no_userland
@@ -138,3 +138,14 @@ def test_a_suite_that_repeats_failures_itself_is_not_run_again(tmp_path: Path) -
     (comparison,) = run(suite, tmp_path)
     assert comparison.sandbox == twice
     assert run(suite, tmp_path) == [comparison]
+
+
+def test_only_outcomes_that_are_final_on_both_sides_are_taken_without_a_run(tmp_path: Path) -> None:
+    suite = ScriptedSuite({("a", side): [PASS] for side in SIDES})
+    run(suite, tmp_path)
+    kept = KeptOutcomes(tmp_path, suite)
+    kept.keep("b", "native", PASS)
+    kept.keep("c", "native", PASS)
+    kept.keep("c", "sandbox", FAIL)
+    comparisons = kept_comparisons(["a", "b", "c"], kept)
+    assert [(each.test, each.as_native) for each in comparisons] == [("a", True)]

@@ -44,7 +44,9 @@ class Outcome:
 
 def environment(directory: str) -> dict[str, str]:
     """The variables of a script: the sandbox's, with the script's directory as HOME."""
-    return {**BASE_VARIABLES, "HOME": directory, "PWD": directory, "TZ": "UTC"}
+    # The sandbox has an /etc/gitconfig; the reference need not have the same.
+    own = {"HOME": directory, "PWD": directory, "TZ": "UTC", "GIT_CONFIG_NOSYSTEM": "1"}
+    return {**BASE_VARIABLES, **own}
 
 
 def left(mode: int, links: int, content: bytes) -> Left:

@@ -33,6 +33,7 @@ def test_code_keeps_its_state_and_returns_everything(client: Client, python: str
     assert first.pop("execution_time_ms") > 0
     assert first == {
         "value": None,
+        "has_value": False,
         "repr": None,
         "error": None,
         "timed_out": False,
@@ -52,7 +53,11 @@ def test_code_keeps_its_state_and_returns_everything(client: Client, python: str
     failed = client.ask("POST", f"{python}/run", {"code": "math.inf; 1 / 0"}).json
     assert failed["error"]["type"] == "ZeroDivisionError"
     infinite = client.ask("POST", f"{python}/run", {"code": "math.inf"}).json
-    assert (infinite["value"], infinite["repr"]) == (None, "inf")
+    assert (infinite["value"], infinite["has_value"], infinite["repr"]) == (None, False, "inf")
+    pair = client.ask("POST", f"{python}/run", {"code": "(1, 2)"}).json
+    assert (pair["value"], pair["has_value"], pair["repr"]) == (None, False, "(1, 2)")
+    plain = client.ask("POST", f"{python}/run", {"code": "[None]"}).json
+    assert (plain["value"], plain["has_value"]) == ([None], True)
 
 
 def test_input_comes_with_the_request(client: Client, python: str) -> None:

@@ -266,3 +266,40 @@ def test_long_answers_are_whole(client: Client, sandbox: str) -> None:
     assert client.ask("GET", f"{sandbox}/files?path=bigger").body == big
     part = client.ask("GET", f"{sandbox}/files?path=bigger&offset=5&count=18000000").body
     assert part == big[5 : 5 + 18_000_000]
+
+
+def test_several_files_are_written_together(client: Client) -> None:
+    sandbox = client.create()
+    files = [
+        {"path": "a.txt", "text": "é\n"},
+        {
+            "path": "bin/run",
+            "base64": base64.b64encode(b"#!/bin/sh\necho ran\n").decode(),
+            "mode": 493,
+        },
+    ]
+    assert client.ask("POST", f"{sandbox}/files/batch", {"files": files}).json == {"ok": True}
+    assert client.run(sandbox, "cat a.txt; bin/run").json["stdout"] == "é\nran\n"
+    files = [{"path": "a.txt", "text": "new"}, {"path": "bin", "text": "a directory"}]
+    failed = client.ask("POST", f"{sandbox}/files/batch", {"files": files})
+    assert failed.json["error"]["path"] == "/home/user/bin"
+    assert client.run(sandbox, "cat a.txt").json["stdout"] == "é\n"
+    for bad in ({"path": "x"}, {"path": "x", "text": "", "base64": ""}):
+        answer = client.ask("POST", f"{sandbox}/files/batch", {"files": [bad]})
+        assert answer.error == (
+            400,
+            "invalid_value",
+            "files[0] must have either text or base64",
+        )
+
+
+def test_a_command_of_root_and_the_end_of_a_process(client: Client) -> None:
+    sandbox = client.create()
+    body = {"command": "id -un", "user": "root"}
+    assert client.ask("POST", f"{sandbox}/run", body).json["stdout"] == "root\n"
+    assert client.ask("POST", f"{sandbox}/run", {**body, "user": "ann"}).status == 400
+    started = client.ask("POST", f"{sandbox}/commands", {"command": "sleep 600; true"}).json
+    kill = f"{sandbox}/processes/{started['pid']}/kill"
+    assert client.ask("POST", kill).json == {"killed": True}
+    assert client.ask("POST", kill).json == {"killed": False}
+    assert client.ask("POST", f"{sandbox}/processes/x/kill").status == 400

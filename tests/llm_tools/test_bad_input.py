@@ -30,21 +30,62 @@ TABLE: list[tuple[object, object, str, str]] = [
     ),
     ("sandbox_run", {"command": "a\0b"}, "INVALID_INPUT", "command must not contain a NUL"),
     ("sandbox_run", {"command": "\ud800"}, "INVALID_INPUT", "command contains half of a surrogate"),
-    ("sandbox_run", {"command": ":" + " " * 200_000}, "E2BIG", "an argument is too long"),
+    ("sandbox_start", {"command": ":" + " " * 200_000}, "E2BIG", "an argument is too long"),
+    ("sandbox_run", {"command": "x" * 1_048_577}, "INVALID_INPUT", "at most 1048576 are possible"),
+    ("sandbox_python", {"code": "x" * 1_048_577}, "INVALID_INPUT", "at most 1048576 are possible"),
+    ("sandbox_run", {"command": ":", "restart": "yes"}, "INVALID_INPUT", "must be true or false"),
+    ("sandbox_run", {"command": ":", "cwd": "/tmp"}, "INVALID_INPUT", "unknown parameter 'cwd'"),
     ("sandbox_run", {"cmd": "ls"}, "INVALID_INPUT", "unknown parameter 'cmd'; use one of: com"),
     ("sandbox_run", {1: "ls"}, "INVALID_INPUT", "unknown parameter 1"),
     ("sandbox_run", {"command": ":", "stdin": 5}, "INVALID_INPUT", "stdin must be a string"),
-    ("sandbox_run", {"command": ":", "cwd": ""}, "INVALID_INPUT", "cwd must not be empty"),
-    ("sandbox_run", {"command": ":", "cwd": "/nowhere"}, "ENOENT", "/nowhere"),
-    ("sandbox_run", {"command": ":", "cwd": "a\0"}, "INVALID_INPUT", "cwd must not contain a NUL"),
-    ("sandbox_run", {"command": ":", "env": "A=b"}, "INVALID_INPUT", "env must be an object of st"),
+    ("sandbox_start", {"command": ":", "cwd": ""}, "INVALID_INPUT", "cwd must not be empty"),
+    ("sandbox_start", {"command": ":", "cwd": "/nowhere"}, "ENOENT", "/nowhere"),
+    ("sandbox_start", {"command": ":", "cwd": "a\0"}, "INVALID_INPUT", "must not contain a NUL"),
+    ("sandbox_start", {"command": ":", "env": "A=b"}, "INVALID_INPUT", "env must be an object"),
     (
-        "sandbox_run",
+        "sandbox_start",
         {"command": ":", "env": {"A": 1}},
         "INVALID_INPUT",
         "env['A'] must be a string",
     ),
-    ("sandbox_run", {"command": ":", "env": {"A=": "b"}}, "INVALID_INPUT", "without '='"),
+    ("sandbox_start", {"command": ":", "env": {"A=": "b"}}, "INVALID_INPUT", "without '='"),
+    (
+        "sandbox_start",
+        {"command": ":", "env": {str(n): "" for n in range(1001)}},
+        "INVALID_INPUT",
+        "env has 1001 entries",
+    ),
+    (
+        "sandbox_start",
+        {"command": ":", "env": {"A": "x" * 131_072}},
+        "INVALID_INPUT",
+        "at most 131",
+    ),
+    ("sandbox_process", {"id": "c9"}, "INVALID_INPUT", "there is no command 'c9'; commands: none"),
+    ("sandbox_process", {"id": ""}, "INVALID_INPUT", "id must not be empty"),
+    ("sandbox_process", {"kill": True}, "INVALID_INPUT", "which command of sandbox_start is meant"),
+    ("sandbox_process", {"wait_ms": 60_001}, "INVALID_INPUT", "wait_ms must be at most 60000"),
+    ("bash", {}, "INVALID_INPUT", "command is missing; it is needed unless restart is true"),
+    ("bash", {"command": ["ls"]}, "INVALID_INPUT", "command must be a string"),
+    ("str_replace_based_edit_tool", {"path": "f"}, "INVALID_INPUT", "command is missing"),
+    (
+        "str_replace_based_edit_tool",
+        {"command": "undo_edit", "path": "f"},
+        "INVALID_INPUT",
+        'command must be "view" or "create" or "str_replace" or "insert"',
+    ),
+    (
+        "str_replace_based_edit_tool",
+        {"command": "view", "path": "f", "view_range": [1, "x"]},
+        "INVALID_INPUT",
+        "view_range must be an array of integers",
+    ),
+    (
+        "str_replace_based_edit_tool",
+        {"command": "view", "path": "f", "view_range": [1] * 17},
+        "INVALID_INPUT",
+        "view_range has 17 items",
+    ),
     ("sandbox_run", {"command": ":", "timeout_ms": 0}, "INVALID_INPUT", "must be at least 1"),
     ("sandbox_run", {"command": ":", "timeout_ms": 10**9}, "INVALID_INPUT", "at most 600000"),
     ("sandbox_run", {"command": ":", "timeout_ms": "5"}, "INVALID_INPUT", "must be an integer"),
@@ -116,6 +157,7 @@ def test_bad_input(name: Any, given: object, code: str, message: str) -> None:
         assert len(error["message"]) < 12_000
         assert sandbox.files.read("f") == before
         assert [entry.name for entry in sandbox.files.list()] == ["bin", "f"]
+        assert len(sandbox.commands.list()) <= 1  # at most the shell
 
 
 def test_a_killed_sandbox(tools: SandboxTools, sandbox: Sandbox) -> None:
@@ -126,6 +168,9 @@ def test_a_killed_sandbox(tools: SandboxTools, sandbox: Sandbox) -> None:
         ("sandbox_write_file", {"path": "f", "content": ""}),
         ("sandbox_list_files", {}),
         ("sandbox_edit_file", EDIT),
+        ("sandbox_python", {"code": "1"}),
+        ("sandbox_start", {"command": ":"}),
+        ("bash", {"restart": True}),
     ]:
         assert tools.handle(name, given)["error"]["code"] == "SANDBOX_CLOSED"
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.machine.image_directories import program_entry, write_manifest
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
+from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.machine import (
     CommandRequest,
     ImageMissing,
@@ -68,8 +69,9 @@ def test_starting_a_program_does_not_keep_its_file_in_memory(machine: Machine) -
 
 def test_a_file_that_has_shrunk_is_an_error(directory: Path, machine: Machine) -> None:
     (directory / "large.wasm").write_bytes(padded_program()[:5000])
-    with pytest.raises(ValueError, match=r"large\.wasm is shorter than \d+ bytes"):
+    with pytest.raises(KernelError, match=r"large\.wasm is too short") as failure:
         machine.files.read("/usr/bin/large")
+    assert failure.value.errno is Errno.EIO
 
 
 def two_directories(tmp_path: Path, base: dict[str, str], name: str) -> tuple[Path, Path]:

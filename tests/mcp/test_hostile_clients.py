@@ -79,7 +79,8 @@ def test_a_sandbox_that_holds_its_lock_hurts_nobody_else(tmp_path: Path) -> None
         works(url, good)
         for number in range(3):
             connection = held.enter_context(connect(url))
-            connection.sendall(raw_request(bad, tool_call(number, f"sleep 1000; : {MARK}")))
+            script = f"bash -c 'sleep 1000; : {MARK}'"
+            connection.sendall(raw_request(bad, tool_call(number, script)))
         time.sleep(1)
         holding.begin()
         for number in range(3, 60):

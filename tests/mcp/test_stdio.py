@@ -71,7 +71,7 @@ def test_a_model_reads_output_as_it_was_printed() -> None:
     async def test() -> None:
         async with stdio_client() as client:
             result = await client.call_tool(
-                "sandbox_run", {"command": "echo out; printf err >&2; exit 3"}
+                "sandbox_run", {"command": "echo out; printf err >&2; (exit 3)"}
             )
             assert text(result) == "out\n[stderr]\nerr\n[exit code 3]"
             assert not result.is_error
@@ -188,8 +188,9 @@ def test_calls_run_at_the_same_time() -> None:
         async with stdio_client() as client:
             await call(client, "sandbox_run", command="mkfifo f")
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(client.call_tool, "sandbox_run", {"command": "echo hi > f"})
-                assert (await call(client, "sandbox_run", command="cat f"))["stdout"] == "hi\n"
+                code = "open('f', 'w').write('hi')"
+                tasks.start_soon(client.call_tool, "sandbox_python", {"code": code})
+                assert (await call(client, "sandbox_run", command="cat f"))["stdout"] == "hi"
 
     run(test)
 
@@ -230,7 +231,8 @@ BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("sandbox_run", {"command": 5}, "command must be a string, not a number"),
     ("sandbox_run", {"cmd": "ls"}, "unknown parameter 'cmd'; use one of: command, stdin"),
     ("sandbox_run", {"command": "a\0b"}, "command must not contain a NUL"),
-    ("sandbox_run", {"command": ":", "cwd": "/nowhere"}, "ENOENT"),
+    ("sandbox_start", {"command": ":", "cwd": "/nowhere"}, "ENOENT"),
+    ("sandbox_process", {"id": "c1"}, "there is no command 'c1'; commands: none"),
     ("sandbox_run", {"command": ":", "timeout_ms": 10**12}, "timeout_ms must be at most 600000"),
     ("sandbox_read_file", {"path": "/nowhere"}, "ENOENT: no such file or directory: /nowhere"),
     ("sandbox_read_file", {"path": "../../../etc/shadow"}, "ENOENT: no such file"),

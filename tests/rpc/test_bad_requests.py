@@ -189,7 +189,6 @@ def test_an_error_of_the_sandbox_has_code_1_and_an_errno(
 
 
 CREATE: list[tuple[dict[str, object], str]] = [
-    ({}, "wasmDir is missing"),
     ({"wasmDir": 1}, "wasmDir must be a string, not the number 1"),
     ({"wasmDir": ""}, "wasm_dir must be a non-empty path without NUL characters"),
     ({"wasmDir": None, "timeoutMs": -1}, "timeout_ms must be a positive number of milliseconds"),

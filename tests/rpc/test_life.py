@@ -13,7 +13,7 @@ import pytest
 from tests.rpc.peer import COMMAND, Peer, peer
 from tests.wire.line_peer import SECONDS
 
-CREATE = b'{"jsonrpc":"2.0","id":1,"method":"create","params":{"wasmDir":null}}\n'
+CREATE = b'{"jsonrpc":"2.0","id":1,"method":"create"}\n'
 
 
 def test_the_server_ends_with_its_input(server: Peer) -> None:

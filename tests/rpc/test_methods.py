@@ -113,6 +113,28 @@ def test_a_signal_reaches_a_process(server: Peer) -> None:
     assert error["message"].startswith("ESRCH: ")
 
 
+def test_several_files_are_written_together(server: Peer) -> None:
+    files = [
+        {"path": "a/x", "data": encoded(b"one")},
+        {"path": "y", "data": encoded(b"two"), "mode": 0o700},
+    ]
+    assert server.call("files.writeMany", files=files) == {"ok": True}
+    assert server.call("run", command="cat a/x y; stat -c %a y")["stdout"] == "onetwo700\n"
+    files = [{"path": "y", "data": ""}, {"path": "a", "data": ""}]
+    assert "EISDIR" in server.error("files.writeMany", files=files)["message"]
+    assert server.call("run", command="cat y")["stdout"] == "two"
+    error = server.error("files.writeMany", files=[{"path": "y", "data": "", "size": 1}])
+    assert error["message"].startswith("Invalid params: unknown parameter 'size'")
+
+
+def test_a_command_of_root_and_the_end_of_a_process(server: Peer) -> None:
+    assert server.call("run", command="id -un", user="root")["stdout"] == "root\n"
+    assert "user must be" in server.error("run", command="id", user="ann")["message"]
+    pid = server.call("commands.start", command="sleep 600; true")["pid"]
+    assert server.call("commands.killProcess", pid=pid) == {"killed": True}
+    assert server.call("commands.killProcess", pid=pid) == {"killed": False}
+
+
 def test_the_rest_of_files(server: Peer) -> None:
     server.call("files.write", path="a/x", data=encoded(b"hello"), mode=0o700)
     server.call("files.append", path="a/x", data=encoded(b" you"))
@@ -208,7 +230,10 @@ def test_an_interpreter_keeps_its_state(server: Peer) -> None:
     second = server.call("python.run", python=python, code="print('hi'); {'a': x + 1}")
     assert (second["stdout"], second["value"], second["repr"]) == ("hi\n", {"a": 21}, "{'a': 21}")
     third = server.call("python.run", python=python, code="math.inf")
-    assert (third["value"], third["repr"]) == (None, "inf")
+    assert (third["value"], third["hasValue"], third["repr"]) == (None, False, "inf")
+    fourth = server.call("python.run", python=python, code="(1, 2)")
+    assert (fourth["value"], fourth["hasValue"], fourth["repr"]) == (None, False, "(1, 2)")
+    assert (first["hasValue"], second["hasValue"]) == (False, True)
     failed = server.call("python.run", python=python, code="1/0")
     assert failed["error"]["type"] == "ZeroDivisionError"
     server.call("python.close", python=python)

@@ -15,7 +15,7 @@ from typing import Any
 
 from wasmsand import AsyncSandbox
 
-_CALLBACKS = ("on_stdout", "on_stderr", "on_result", "on_input", "on_progress")
+_CALLBACKS = ("on_stdout", "on_stderr", "on_result", "on_input", "on_progress", "on_data")
 
 
 @cache

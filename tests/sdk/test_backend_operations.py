@@ -91,7 +91,6 @@ def test_a_backend_that_lacks_an_operation_says_what_to_use(
 ) -> None:
     backend = make()
     operations: dict[str, Callable[[], object]] = {
-        "terminals": lambda: backend.open_terminal(bash("true"), 24, 80),
         "disk images": lambda: backend.save_disk(io.BytesIO()),
     }
     for what, act in operations.items():

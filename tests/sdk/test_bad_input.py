@@ -166,6 +166,10 @@ CALLS: dict[str, list[Bad]] = {
         *bad_callbacks(lambda s, **sinks: s.commands.run("true", **sinks)),
     ],
     "commands.start": bad_commands("start"),
+    "commands.kill": [
+        (lambda s: s.commands.kill("1"), TypeError, "pid must be an int, not str"),
+        (lambda s: s.commands.kill(0), ValueError, "pid must be positive, not 0"),
+    ],
     "files.read": bad_paths("path", lambda s, path: s.files.read(path)),
     "files.read_text": [
         *bad_paths("path", lambda s, path: s.files.read_text(path)),
@@ -183,6 +187,15 @@ CALLS: dict[str, list[Bad]] = {
         (lambda s: s.files.write("a", ["x"]), TypeError, "str or a binary file, not list"),
         (lambda s: s.files.write("a", "\ud800"), ValueError, "encodable as UTF-8; pass bytes"),
         (lambda s: s.files.write("a", io.StringIO("x")), TypeError, "opened in binary mode"),
+    ],
+    "files.write_many": [
+        (lambda s: s.files.write_many({5: "x"}), TypeError, f"path {NOT_A_PATH}int"),
+        (lambda s: s.files.write_many({"": "x"}), ValueError, "path must not be empty"),
+        (lambda s: s.files.write_many({"a\0b": "x"}), ValueError, f"path {NO_NUL}"),
+        (lambda s: s.files.write_many({"/" + "x" * 300: ""}), InvalidPathError, "^ENAMETOOLONG: "),
+        (lambda s: s.files.write_many(5), TypeError, "files must be a mapping, not int"),
+        (lambda s: s.files.write_many({"a": None}), TypeError, "data must be bytes or str, not N"),
+        (lambda s: s.files.write_many({}, mode="755"), TypeError, "mode must be an int, not str"),
     ],
     "files.append": [
         *bad_paths("path", lambda s, path: s.files.append(path, "x")),

@@ -120,7 +120,7 @@ def test_snapshots_form_a_tree_and_can_be_opened_and_deleted(sandbox: Any) -> No
 def test_what_runs_is_named_or_dropped(sandbox: Any) -> None:
     session, shell = sandbox.python(), sandbox.shell()
     session.run("import socket; s = socket.socket()")
-    shell.run("sleep 100 & x=1")
+    shell.run("sleep 100 & x=1; until grep -q sleep /proc/$!/comm; do :; done")
     with pytest.raises(StateError, match=r"session 0 \(python\) cannot be copied: .*StreamSocket"):
         sandbox.fork()
     session.run("s.close()")

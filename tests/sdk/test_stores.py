@@ -28,6 +28,7 @@ from wasmsand import (
     StoredSandbox,
     StoreError,
 )
+from wasmsand.sdk.client_programs import snapshot_with
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.stores import default_store_directory
@@ -440,7 +441,10 @@ def test_a_session_that_runs_a_request_is_waited_for(tmp_path: Path) -> None:
         assert python_of(sandbox).run("x").value == 5
 
 
-def test_copies_can_be_taken_while_the_sandbox_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("take", [Sandbox.snapshot, snapshot_with], ids=["user", "server"])
+def test_copies_can_be_taken_while_the_sandbox_is_written(
+    tmp_path: Path, take: Callable[[Sandbox], object]
+) -> None:
     with Sandbox.open("one", store=tmp_path) as sandbox:
         sandbox.shell().run("x=5")
         sandbox.python().run("x = 5")
@@ -457,10 +461,12 @@ def test_copies_can_be_taken_while_the_sandbox_is_written(tmp_path: Path) -> Non
 
         writer = threading.Thread(target=write)
         writer.start()
-        for _ in range(20):
-            sandbox.snapshot()
-        ended.set()
-        writer.join()
+        try:
+            for _ in range(20):
+                take(sandbox)
+        finally:
+            ended.set()
+            writer.join()
         assert failures == []
 
 

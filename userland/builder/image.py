@@ -3,7 +3,8 @@
     manifest.json        what there is, and where it goes in the file system
     NAME.wasm            programs
     NAME.image           the memory with which a prepared program starts
-    files.bin            the contents of all other files, one after another
+    files.bin            the contents of all other files, one after another, and the lists of the
+                         files in large directories
     licences/RECIPE/     the texts that programs must be passed on with
     LICENCES.md          the list of them, with where each source comes from
 
@@ -35,7 +36,9 @@ from userland.builder.target import FILES
 MANIFEST = "manifest.json"
 CONTENTS = "files.bin"
 LICENCE_LIST = "LICENCES.md"
-FORMAT = 3
+FORMAT = 4
+_USUAL_MODE = 0o755
+"""The permissions of a program of which the manifest says nothing."""
 MEMORY_FACTS = "memory.json"
 """Beside the memory in the cache: what the manifest says of it."""
 
@@ -78,6 +81,7 @@ def write_image(
         contents.add(path, content)
     contents.check_against(programs)
     contents.list_beside(programs)
+    trees = contents.trees()
     manifest = json.dumps(
         {
             "format": FORMAT,
@@ -86,7 +90,7 @@ def write_image(
             "programs": programs,
             "contents": {"file": CONTENTS, "sha256": contents.digest},
             **contents.listing(),
-            "trees": contents.trees(),
+            "trees": trees,
         },
         indent=1,
     )
@@ -132,6 +136,8 @@ def _describe(
         "size": size,
         "names": plain if memory is not None else names + plain,
     }
+    if program.mode != _USUAL_MODE:
+        facts["mode"] = program.mode
     if memory is not None:
         size, digest = memory.files[memory_file(program)]
         facts["prepared"] = {

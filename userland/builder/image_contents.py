@@ -8,6 +8,7 @@ directories.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -121,7 +122,11 @@ class ImageContents:
                 self._top.take(self._trees.pop(_tree_of(name) or name, _Group()))
 
     def trees(self) -> list[dict[str, Any]]:
-        """Directories that a sandbox reads only when somebody looks into them."""
+        """Directories that a sandbox reads only when somebody looks into them.
+
+        The list of a directory's files is put among the contents, as JSON: call this method after
+        the last file was added.
+        """
         described = []
         for root, group in sorted(self._trees.items()):
             paths = [str(entry[0]) for entry in (*group.files, *group.links)]
@@ -131,13 +136,14 @@ class ImageContents:
             folders = {
                 "/".join(parts[:end]) for parts in inside for end in range(depth + 2, len(parts))
             }
+            listing = json.dumps(group.listing(), separators=(",", ":")).encode()
             right_inside = sum(folder.count("/") == depth + 1 for folder in folders)
             described.append(
                 {
                     "path": root,
                     "inodes": len(paths) + len(folders),
                     "subdirs": right_inside,
-                    **group.listing(),
+                    "listing": [self._place(listing, listing), len(listing)],
                 }
             )
         return described

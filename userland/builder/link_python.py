@@ -25,6 +25,7 @@ if __name__ == "__main__":
 from userland.builder.errors import BadModule
 from userland.builder.extension_modules import module_table
 from userland.builder.method_tables import check_methods
+from userland.builder.thread_variables import definitions, with_thread_variables
 
 _PYTHON = "libpython3.14.a"
 _RESUME = """
@@ -47,7 +48,8 @@ def main() -> int:
     (sysroot / "lib/modules.txt").write_text("".join(f"{name}\n" for name in names))
     headers = next(folder.parent / "include" for folder in folders if _is_python(folder))
     table = tree / "modules.c"
-    table.write_text(module_table(names) + _RESUME)
+    objects, variables = _with_thread_variables(objects, tree / "modules")
+    table.write_text(module_table(names) + _RESUME + variables)
     compiler = os.environ["CC"]
     flags = [*os.environ["CFLAGS"].split(), f"-I{headers}/python3.14"]
     archives = sorted(file for folder in folders for file in folder.glob("lib*.a"))
@@ -72,6 +74,20 @@ def _all_methods_fit(objects: list[Path]) -> bool:
             print(f"link_python.py: {error}", file=sys.stderr)
             fit = False
     return fit
+
+
+def _with_thread_variables(objects: list[Path], folder: Path) -> tuple[list[Path], str]:
+    """The objects to link, in `folder` if they were changed, and definitions for them."""
+    folder.mkdir()
+    linked, variables = [], []
+    for file in objects:
+        data, found = with_thread_variables(file.read_bytes(), file.name.removesuffix(".o"))
+        variables += found
+        if found:
+            file = folder / file.name
+            file.write_bytes(data)
+        linked.append(file)
+    return linked, definitions(variables)
 
 
 def _is_python(folder: Path) -> bool:

@@ -66,6 +66,8 @@ class Program:
     """Functions whose calls through pointers may lead to a fork; None means all."""
     optimise: Optimise
     """The wasm-opt level after linking."""
+    mode: int = 0o755
+    """Permissions. 0o4755: it runs as root, whoever starts it."""
     plain: str | None = None
     """If the program is stored at its checkpoint and starts from there: the path of the module
     that starts from the beginning."""
@@ -315,6 +317,7 @@ def _program(table: Table) -> Program:
         fork=table.take("fork", bool, False),
         fork_through_pointers=table.optional_strings("fork_through_pointers"),
         optimise=optimise,  # type: ignore[arg-type]  # checked above
+        mode=_mode(table) or 0o755,
         plain=table.image_path("plain") if table.has("plain") else None,
     )
     for installed in program.names:
@@ -330,12 +333,17 @@ def _file(table: Table) -> ImageFile:
     file = ImageFile(
         path=table.image_path("path"),
         origin=table.inner_path("from"),
-        mode=table.take("mode", int) if table.has("mode") else None,
+        mode=_mode(table),
     )
-    if file.mode is not None and not 0 <= file.mode <= 0o7777:
-        raise table.fail("mode", "must be permissions, like 0o755")
     table.finish()
     return file
+
+
+def _mode(table: Table) -> int | None:
+    mode = table.take("mode", int) if table.has("mode") else None
+    if mode is not None and not 0 <= mode <= 0o7777:
+        raise table.fail("mode", "must be permissions, like 0o755")
+    return mode
 
 
 def _own_file(table: Table, folder: Path) -> OwnFile:

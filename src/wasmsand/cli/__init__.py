@@ -2,14 +2,15 @@
 
 Owns the list of subcommands; each has its own file, which is a `Subcommand`. Rules: a
 subcommand imports the machine only when it is executed, so that `--help` is fast. A failure of
-wasmsand itself is one line on standard error and exit status 125, which distinguishes it from a
-failure of the guest. A subcommand that needs an optional package says how to install it.
+wasmsand itself is one line on standard error; its exit statuses are in `failure`. A subcommand that
+needs an optional package says how to install it.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast
 
@@ -31,8 +32,10 @@ from wasmsand.cli import (
     serve,
     shell,
     snapshot,
+    warm,
 )
-from wasmsand.cli.failure import EXIT_FAILURE, CliError
+from wasmsand.cli.failure import EXIT_USAGE, CliError
+from wasmsand.cli.splitting import options_of, refuse_options, split_at_command, suggestion
 
 _DESCRIPTION = """\
 A computer for AI agents in a Python package: real GNU bash and coreutils, compiled to
@@ -44,16 +47,26 @@ examples:
   wasmsand run 'echo hello | tr a-z A-Z'      run one command in a new sandbox
   wasmsand run 'sort | uniq -c' < names.txt   pass standard input and output through
   wasmsand run --file data.csv --out sorted.csv 'sort data.csv > sorted.csv'
-  wasmsand python -c 'print(6 * 7)'           run Python in a new sandbox
+  wasmsand run ls -la /usr/bin                several words are a program and its arguments
+  wasmsand python -c 'print(6 * 7)'           run Python; alone, it is interactive
   wasmsand shell                              open an interactive bash; exit or Ctrl-D ends it
   wasmsand rpc                                serve JSON-RPC on standard input and output
   wasmsand serve                              serve sandboxes over HTTP, on http://127.0.0.1:8750
   wasmsand mcp                                serve tools to a client of the Model Context Protocol
   wasmsand doctor                             check the installation and say how to fix it
+  wasmsand warm                               compile all programs now
+
+environment:
+  WASMSAND_CACHE      directory of compiled programs and unpacked packages (default:
+                      ~/.cache/wasmsand); only you may write to it
+  WASMSAND_COMPILE    never: fail rather than compile a program while a command waits
 
 'wasmsand COMMAND --help' explains one command. From Python:
   from wasmsand import Sandbox
 """
+
+
+_WIDTH = 90
 
 
 class Subcommand(Protocol):
@@ -63,7 +76,9 @@ class Subcommand(Protocol):
     """One line for the list of commands."""
     DESCRIPTION: str
     EXAMPLES: str
-    """Shown unchanged below the options; may be empty."""
+    """Shown unchanged below the options."""
+    # BEFORE_COMMAND: int, if a command of the user follows the options: how many positional
+    # arguments come before it. `execute` finds it as `arguments.command`.
 
     def add_options(self, parser: argparse.ArgumentParser, /) -> None:
         """Add the subcommand's options and arguments."""
@@ -86,6 +101,7 @@ _SUBCOMMANDS: Mapping[str, Subcommand] = {
     "serve": serve,
     "mcp": mcp,
     "doctor": doctor,
+    "warm": warm,
     "completion": completion,
 }
 
@@ -98,13 +114,51 @@ def main(argv: Sequence[str] | None = None) -> int:
             return delegated.execute(words[0], words[1:])
         if words and words[0] == "line":
             return line.main(words[1:])
-        arguments = make_parser().parse_args(words)
+        arguments = _parsed(make_parser(), words)
         return cast("Callable[[argparse.Namespace], int]", arguments.execute)(arguments)
     except CliError as failure:
         print(f"wasmsand: {failure}", file=sys.stderr)
-        return EXIT_FAILURE
+        return failure.status
     except KeyboardInterrupt:
         return 130
+
+
+def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
+    """What the command line says. Help, the version and mistakes end the program here."""
+    if not words:
+        parser.print_help()
+        parser.exit()
+    name, commands = words[0], _subparsers(parser)
+    if not name.startswith("-") and name not in commands:
+        near = suggestion(name, list(commands))
+        print(
+            f"wasmsand: there is no command {name!r}{near}\n"
+            "`wasmsand --help` lists the commands; `wasmsand run CMD` runs one in a sandbox",
+            file=sys.stderr,
+        )
+        parser.exit(EXIT_USAGE)
+    module = _SUBCOMMANDS.get(name)
+    before = getattr(module, "BEFORE_COMMAND", None)
+    if before is None:
+        return parser.parse_args(words)
+    own, command = split_at_command(commands[name], words[1:], before)
+    arguments = parser.parse_args([name, *own])
+    if module is not python:
+        refuse_options(commands[name], command)
+    arguments.command = command
+    return arguments
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return cast("Mapping[str, argparse.ArgumentParser]", action.choices)
+    raise AssertionError("the parser has no subcommands")
+
+
+def options_of_command(parser: argparse.ArgumentParser, name: str) -> list[str]:
+    """The options of one subcommand."""
+    return options_of(_subparsers(parser)[name])
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -119,9 +173,9 @@ def make_parser() -> argparse.ArgumentParser:
         subparser = subparsers.add_parser(
             name,
             help=command.HELP,
-            description=command.DESCRIPTION,
+            description=textwrap.fill(command.DESCRIPTION, _WIDTH),
             epilog=command.EXAMPLES,
-            formatter_class=raw if command.EXAMPLES else argparse.HelpFormatter,
+            formatter_class=raw,
         )
         command.add_options(subparser)
         subparser.set_defaults(execute=command.execute)

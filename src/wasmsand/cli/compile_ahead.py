@@ -10,19 +10,16 @@ reports the error.
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
 
-from wasmsand.engine.choosing import new_engine, settle_places
+from wasmsand.cli.warming import is_ready, make_ready, only_process
+from wasmsand.engine.choosing import new_engine
 from wasmsand.engine.protocol import Engine, ModuleRejected
 from wasmsand.machine.image import image_programs
-from wasmsand.machine.image_directory import ImageMissing, ProgramFile
-
-_LOCK_FILE = ".image-is-being-compiled"
+from wasmsand.machine.image_directory import ImageMissing
 
 
 def compile_ahead(directories: Sequence[str]) -> None:
@@ -34,7 +31,7 @@ def compile_ahead(directories: Sequence[str]) -> None:
     if any(not engine.is_compiled(key) for key, _ in _wasm_programs(directories)):
         subprocess.run([*command, *directories], stdin=subprocess.DEVNULL, check=False)
     try:
-        missing = any(not _is_ready(engine, program) for program in image_programs())
+        missing = any(not is_ready(engine, program) for program in image_programs())
     except ImageMissing:
         return
     if missing:
@@ -64,31 +61,11 @@ def main(directories: Sequence[str]) -> int:
         for key, content in _wasm_programs(directories):
             _compile(engine, key, content)
         return 0
-    with (settle_places().compiled_modules / _LOCK_FILE).open("wb") as file:
-        if _is_locked(file):
-            return 0
-        for program in image_programs():
-            if not engine.is_compiled(program.sha256):
-                _compile(engine, program.sha256, program.read())
-            _check_memory(engine, program)
+    with only_process(wait=False) as alone:
+        if alone:
+            programs = image_programs()
+            make_ready(engine, [each for each in programs if not is_ready(engine, each)])
     return 0
-
-
-def _is_ready(engine: Engine, program: ProgramFile) -> bool:
-    if not engine.is_compiled(program.sha256):
-        return False
-    prepared, images = program.prepared, engine.abilities.memory_images
-    # An engine that only copies memory reads it in each process.
-    return prepared is None or not images.available or images.find(prepared.memory) is not None
-
-
-def _check_memory(engine: Engine, program: ProgramFile) -> None:
-    """Check the program's stored memory, so that no confined process has to."""
-    if not _is_ready(engine, program) and program.prepared is not None:
-        try:
-            engine.abilities.memory_images.load(program.prepared.memory)
-        except ModuleRejected:
-            pass
 
 
 def _compile(engine: Engine, key: str, content: bytes) -> None:
@@ -97,19 +74,6 @@ def _compile(engine: Engine, key: str, content: bytes) -> None:
     except (ModuleRejected, MemoryError):
         pass
     engine.unload(key)
-
-
-def _is_locked(file: IO[bytes]) -> bool:
-    """Whether another process has locked the file. If not, lock it until this process ends."""
-    if os.name != "posix":
-        return False
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    return False
 
 
 if __name__ == "__main__":

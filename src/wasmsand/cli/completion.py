@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 HELP = "print a tab completion script for bash, zsh or fish"
 DESCRIPTION = "Print a tab completion script for a shell."
 EXAMPLES = """\
-examples:
-  eval "$(wasmsand completion bash)"                in ~/.bashrc
-  eval "$(wasmsand completion zsh)"                 in ~/.zshrc, after compinit
+examples, one line for your shell:
+  echo 'eval "$(wasmsand completion bash)"' >> ~/.bashrc
+  echo 'eval "$(wasmsand completion zsh)"' >> ~/.zshrc        after compinit
   wasmsand completion fish > ~/.config/fish/completions/wasmsand.fish
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One subcommand: its help, and its options with their help."""
+    """One subcommand: its help, its options with their help, its words and its examples."""
 
     help: str
     options: Mapping[str, str]
+    words: Sequence[str]
+    examples: str | None
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +52,12 @@ def commands_of(parser: argparse.ArgumentParser) -> dict[str, Command]:
             continue
         helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
         for name, subparser in action.choices.items():
-            found[name] = Command(helps.get(name, ""), _options_of(subparser))
+            found[name] = Command(
+                helps.get(name, ""),
+                _options_of(subparser),
+                _words_of(subparser),
+                subparser.epilog,
+            )
     return found
 
 
@@ -63,14 +70,21 @@ def _options_of(parser: argparse.ArgumentParser) -> dict[str, str]:
     }
 
 
+def _words_of(parser: argparse.ArgumentParser) -> list[str]:
+    """The words of which an argument has to be one."""
+    positional = [action for action in parser._actions if not action.option_strings]
+    return [str(word) for action in positional for word in action.choices or ()]
+
+
 def _bash(commands: Mapping[str, Command]) -> str:
     cases = "".join(
-        f"        {name}) words='{' '.join(command.options)}' ;;\n"
+        f"        {name}) words='{' '.join(command.options)}' "
+        f"arguments='{' '.join(command.words)}' ;;\n"
         for name, command in commands.items()
     )
     return f"""\
 _wasmsand() {{
-    local word=${{COMP_WORDS[COMP_CWORD]}} words
+    local word=${{COMP_WORDS[COMP_CWORD]}} words arguments
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W '{" ".join(commands)} --help --version' -- "$word"))
         return
@@ -80,6 +94,7 @@ _wasmsand() {{
     esac
     case $word in
         -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
+        *) COMPREPLY=($(compgen -W "$arguments" -- "$word")) ;;
     esac
 }}
 complete -o default -F _wasmsand wasmsand
@@ -91,7 +106,7 @@ def _zsh(commands: Mapping[str, Command]) -> str:
         f"        {_quoted(f'{name}:{command.help}')}" for name, command in commands.items()
     )
     cases = "".join(
-        f"        {name}) _arguments -s {_zsh_options(command)} '*:file:_files' ;;\n"
+        f"        {name}) _arguments -s {_zsh_options(command)} {_zsh_words(command)} ;;\n"
         for name, command in commands.items()
     )
     return f"""\
@@ -114,6 +129,10 @@ compdef _wasmsand wasmsand
 """
 
 
+def _zsh_words(command: Command) -> str:
+    return f"'1:word:({' '.join(command.words)})'" if command.words else "'*:file:_files'"
+
+
 def _zsh_options(command: Command) -> str:
     return " ".join(
         _quoted(f"*{word}[{text.replace('[', '(').replace(']', ')').replace(':', ',')}]")
@@ -127,6 +146,11 @@ def _fish(commands: Mapping[str, Command]) -> str:
         lines.append(
             f"complete -c wasmsand -n __fish_use_subcommand -f -a {name} -d {_quoted(command.help)}"
         )
+        if command.words:
+            lines.append(
+                f"complete -c wasmsand -n '__fish_seen_subcommand_from {name}' -f "
+                f"-a {_quoted(' '.join(command.words))}"
+            )
         for word, text in command.options.items():
             kind = "-l" if word.startswith("--") else "-s"
             lines.append(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wasmsand.cli import options, remote
-from wasmsand.cli.failure import CliError
+from wasmsand.cli.failure import CliError, UsageError
 
 if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
@@ -40,7 +40,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Copy."""
     source, target = remote.guest_path(arguments.source), remote.guest_path(arguments.target)
     if (source is None) == (target is None):
-        raise CliError(
+        raise UsageError(
             "either FROM or TO must be a path in a sandbox (ID:PATH), the other a path on this "
             "machine (write ./a:b for a file name with a colon)"
         )

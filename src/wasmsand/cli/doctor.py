@@ -44,7 +44,11 @@ DESCRIPTION = (
     "command, and the barriers of process isolation. Compile the modules that are not compiled "
     "for this machine yet, so that later commands do not have to wait."
 )
-EXAMPLES = ""
+EXAMPLES = """\
+examples:
+  wasmsand doctor                             exit status 0 if everything works
+  wasmsand doctor && wasmsand run 'echo ready'
+"""
 
 
 def add_options(_parser: argparse.ArgumentParser) -> None:
@@ -71,6 +75,7 @@ def _checks(console: Console) -> Iterator[str]:
     yield f"engine: wasmtime {_engine_version()}"
     programs = _programs()
     yield "programs: " + ", ".join(f"{program.name} {program.version}" for program in programs)
+    yield _cache()
     yield _compiled(programs, console)
     yield _packages()
     yield "optional: " + "; ".join(_optional_parts())
@@ -138,23 +143,43 @@ def _check_hash(path: Path, expected: str) -> None:
 
 def _compiled(programs: Sequence[ProgramFile], console: Console) -> str:
     """Compile the modules that are not compiled yet."""
+    from rich.markup import escape
+
+    from wasmsand.cli.warming import is_ready, make_ready, only_process
     from wasmsand.engine import default_engine
 
-    engine = default_engine()
-    missing = [program for program in programs if not engine.is_compiled(program.sha256)]
-    started = time.monotonic()
-    with console.status("") as status:
-        for program in missing:
-            status.update(f"compiling {program.name} for this machine")
-            engine.load(program.sha256, program.read)
-    images = engine.abilities.memory_images
-    for program in programs:
-        if program.prepared is not None and images.find(program.prepared.memory) is None:
-            images.load(program.prepared.memory)
+    engine, total = default_engine(), len(programs)
+    missing = [program for program in programs if not is_ready(engine, program)]
+    came = sum(engine.comes_compiled(program.sha256) for program in programs)
+    source = f"; {came} came compiled with the package" if came else ""
     if not missing:
-        return f"compiled modules: all {len(programs)} are in the cache"
+        return f"compiled programs: all {total} are ready{source}"
+    to_compile = [each for each in missing if not engine.comes_compiled(each.sha256)]
+    for reason in engine.why_not_compiled():
+        console.print(f"note  compiled programs of the package are not used: {escape(reason)}")
+    started = time.monotonic()
+    with console.status("") as status, only_process(wait=True):
+        make_ready(
+            engine,
+            missing,
+            began=lambda program: status.update(f"compiling {program.name} for this machine"),
+        )
+    left = [program.name for program in programs if not is_ready(engine, program)]
+    if left:
+        raise Unhealthy(
+            f"{total - len(left)} of {total} programs are compiled, not {', '.join(left)}: run "
+            "`wasmsand warm`; is the cache writable?"
+        )
     seconds = time.monotonic() - started
-    return f"compiled modules: {len(missing)} of {len(programs)} compiled now in {seconds:.1f} s"
+    now = f"{len(to_compile)} were compiled now" if to_compile else "their files were checked now"
+    return f"compiled programs: all {total} are ready; {now} in {seconds:.1f} s{source}"
+
+
+def _cache() -> str:
+    """Where compiled programs are kept."""
+    from wasmsand.engine.choosing import host_cache
+
+    return f"cache: {host_cache()} (set WASMSAND_CACHE to choose another directory)"
 
 
 def _first_command() -> str:

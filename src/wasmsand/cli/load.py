@@ -12,6 +12,7 @@ DESCRIPTION = (
     "Load a sandbox that was saved in a file, and run a command in it; without a command, an "
     "interactive bash. The file is not changed unless --save names it."
 )
+BEFORE_COMMAND = 1
 EXAMPLES = """\
 examples:
   wasmsand run --save m.wsand 'echo hello > a.txt'
@@ -28,9 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "load", metavar="FILE", type=Path, help="a file of `--save` or of `Sandbox.save`"
     )
-    parser.add_argument(
-        "command", metavar="CMD", nargs="*", help="a bash script, or a program and its arguments"
-    )
+    parser.usage = "wasmsand load [OPTIONS] FILE [SCRIPT | PROGRAM [ARGUMENT ...]]"
     run.add_local_options(parser)
     saved.add_save_option(parser)
     parser.set_defaults(connect=None, sandbox=None, keep=False)

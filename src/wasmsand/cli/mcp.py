@@ -10,8 +10,10 @@ from wasmsand import __version__
 from wasmsand.cli import options
 from wasmsand.cli.failure import CliError
 from wasmsand.cli.values import address, positive_integer, seconds, whole_number
+from wasmsand.sdk.options import HOME, SandboxOptions
 
 TOKEN_VARIABLE = "WASMSAND_MCP_TOKEN"
+PROJECT = "/project"
 
 HELP = "serve sandboxes to clients of the Model Context Protocol"
 DESCRIPTION = (
@@ -22,6 +24,10 @@ EXAMPLES = f"""\
 for one client, which starts this command and talks to its standard input and output. Most
 clients are configured like this:
   {{"mcpServers": {{"sandbox": {{"command": "wasmsand", "args": ["mcp"]}}}}}}
+
+with a project of this machine; changes stay in the sandbox, and the model can show them:
+  wasmsand mcp --project ~/src/app
+  wasmsand mcp --project ~/src/app --allow-apply    the model may write them back
 
 for many clients over HTTP, with one sandbox per session:
   wasmsand mcp --http 127.0.0.1:8765
@@ -82,6 +88,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="offer a tool that installs Python packages from the package index, with this "
         "machine's settings of pip; otherwise only packages of the image can be installed",
     )
+    parser.add_argument(
+        "--project",
+        metavar="DIR[:ro|rw|overlay]",
+        default=None,
+        help=f"mount this directory of this machine at {PROJECT}, where commands then start. "
+        "overlay (the default): changes stay in the sandbox, and the model can show them as a "
+        "diff; ro: read-only; rw: changes are made in DIR itself",
+    )
+    parser.add_argument(
+        "--allow-apply",
+        action="store_true",
+        help="offer a tool that writes the changes of an overlay to this machine; otherwise the "
+        "model can only show them",
+    )
+    parser.add_argument(
+        "--isolation",
+        choices=("none", "process"),
+        default="none",
+        help="run each sandbox in this process, or in a separate one with fewer rights, which "
+        "cannot have mounts (default: %(default)s)",
+    )
+    options.add_copy_in_option(parser)
     options.add_sandbox_options(parser)
 
 
@@ -91,6 +119,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from wasmsand.sdk.opening import open_backend
     from wasmsand.sdk.sandbox import Sandbox
     from wasmsand.tools import SandboxTools
+    from wasmsand.tools.surroundings import Observation
 
     try:
         from wasmsand.mcp.sessions import Sessions
@@ -115,16 +144,22 @@ def execute(arguments: argparse.Namespace) -> int:
             raise CliError(
                 f"--http: {error} (set the environment variable {TOKEN_VARIABLE})"
             ) from None
-    made_from = replace(options.sandbox_options(arguments), timeout_ms=arguments.timeout * 1000)
+    made_from = _sandbox_options(arguments)
 
     def create() -> Sandbox:
-        return Sandbox.from_backend(open_backend(made_from), made_from)
+        sandbox = Sandbox.from_backend(open_backend(made_from, arguments.isolation), made_from)
+        try:
+            options.copy_in(sandbox, arguments.file)
+        except CliError as error:  # a client waits for this sandbox
+            sandbox.kill()
+            raise SandboxError(str(error)) from None
+        return sandbox
 
     try:
         # Report wrong options or a broken installation now, not at the first request.
         with create() as sandbox:
             SandboxTools(sandbox, output_limit=arguments.output_limit)
-            rules = sandbox.network.rules()
+            surroundings = Observation(sandbox).take()
     except (SandboxError, ValueError) as error:
         raise CliError(str(error)) from None
     sessions = Sessions(
@@ -133,7 +168,9 @@ def execute(arguments: argparse.Namespace) -> int:
         max_sessions=1 if http is None else http.max_sessions,
         index_installs=arguments.index_installs,
         max_copies=arguments.max_copies,
-        network=None if made_from.network is None else rules,
+        apply_changes=arguments.allow_apply,
+        has_network=made_from.network is not None,
+        surroundings=surroundings,
     )
     if http is None:
         serve_stdio(sessions, __version__)
@@ -143,3 +180,23 @@ def execute(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise CliError(f"--http {http.host}:{http.port}: {error.strerror}") from None
     return 0
+
+
+def _sandbox_options(arguments: argparse.Namespace) -> SandboxOptions:
+    """The options of each sandbox, with the project."""
+    made_from = replace(options.sandbox_options(arguments), timeout_ms=arguments.timeout * 1000)
+    if arguments.project is None:
+        return made_from
+    from wasmsand.sdk.mounts import mount_from_word
+
+    directory, _, mode = arguments.project.rpartition(":")
+    if not directory or mode not in ("ro", "rw", "overlay"):
+        directory, mode = arguments.project, "overlay"
+    if PROJECT in made_from.mounts:
+        raise CliError(f"--project uses {PROJECT}: mount the other directory elsewhere")
+    try:
+        path, mount = mount_from_word(f"{directory}:{PROJECT}:{mode}")
+    except ValueError as error:
+        raise CliError(f"--project: {error}") from None
+    cwd = made_from.cwd if arguments.cwd != HOME else PROJECT
+    return replace(made_from, mounts={**made_from.mounts, path: mount}, cwd=cwd)

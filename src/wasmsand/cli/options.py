@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wasmsand.cli import values
-from wasmsand.cli.failure import CliError
-from wasmsand.sdk.errors import FileError, SandboxError
+from wasmsand.cli.failure import CliError, UsageError
+from wasmsand.sdk.errors import FileError, SandboxError, ServerError
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 
@@ -71,15 +71,17 @@ def add_sandbox_options(parser: argparse.ArgumentParser, table: Iterable[Option]
         if option.kind is OptionKind.NETWORK:
             add_network_options(parser, "host that the sandbox may reach", option.flag)
             continue
-        metavar = "BYTES" if option.name.endswith("_bytes") else words.metavar
+        is_size = option.name.endswith("_bytes")
+        metavar = "SIZE" if is_size else words.metavar
         shown = " (repeatable)" if words.repeats else ""
         if not words.repeats and option.default is not None:
-            shown = " (default: %(default)s)"
+            default = values.shown_bytes(option.default) if is_size else option.default
+            shown = f" (default: {default}{', such as 64K, 512M, 2G' if is_size else ''})"
         parser.add_argument(
             *filter(None, (option.flag, option.short_flag)),
             dest=option.name,
             metavar=metavar,
-            type=words.type,
+            type=values.byte_count if is_size else words.type,
             action="append" if words.repeats else "store",
             default=[] if words.repeats else option.default,
             help=option.help.replace("%", "%%") + shown,
@@ -119,8 +121,8 @@ def network_of(arguments: argparse.Namespace) -> Network | None:
         return Network(allow=arguments.network, deny=arguments.denied_network)
 
 
-def add_copy_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--file` and `--out`."""
+def add_copy_in_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--file`."""
     parser.add_argument(
         "--file",
         metavar="HOST[:GUEST]",
@@ -130,6 +132,11 @@ def add_copy_options(parser: argparse.ArgumentParser) -> None:
         help="copy a file or directory of this machine into the sandbox first; GUEST is "
         "relative to the working directory and defaults to the name (repeatable)",
     )
+
+
+def add_copy_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--file` and `--out`."""
+    add_copy_in_option(parser)
     parser.add_argument(
         "--out",
         metavar="GUEST[:HOST]",
@@ -148,7 +155,14 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         default=os.environ.get(URL_VARIABLE) or None,
         help="use a sandbox of this server (see `wasmsand serve`) instead of one in this "
-        f"process; default: ${URL_VARIABLE}. The server's token is taken from ${TOKEN_VARIABLE}",
+        f"process; default: ${URL_VARIABLE}",
+    )
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        type=_token_in_file,
+        action=_KeepToken,
+        help=f"the server's token is in this file; default: ${TOKEN_VARIABLE}",
     )
 
 
@@ -158,7 +172,7 @@ def sandbox_options(arguments: argparse.Namespace) -> SandboxOptions:
         given = {option.name: _value(option, arguments) for option in _flags(OPTIONS)}
         return SandboxOptions(timeout_ms=None, **given)
     except ValueError as error:
-        raise CliError(str(error)) from None
+        raise UsageError(str(error)) from None
 
 
 def _value(option: Option, arguments: argparse.Namespace) -> Any:
@@ -169,9 +183,30 @@ def _value(option: Option, arguments: argparse.Namespace) -> Any:
     return dict(given) if is_mapping else given
 
 
+class _KeepToken(argparse.Action):
+    """Remembers the token for `server_token`."""
+
+    def __call__(self, parser: object, namespace: object, token: Any, *_: object) -> None:
+        _given_tokens[:] = [token]
+
+
+_given_tokens: list[str] = []
+
+
+def _token_in_file(name: str) -> str:
+    try:
+        token = Path(name).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise argparse.ArgumentTypeError(f"{name}: {reason}") from None
+    if not token:
+        raise argparse.ArgumentTypeError(f"{name} is empty")
+    return token
+
+
 def server_token() -> str | None:
-    """The token for a server, from the environment, because command lines are not secret."""
-    return os.environ.get(TOKEN_VARIABLE) or None
+    """The token for a server, from a file or the environment: command lines are not secret."""
+    return _given_tokens[0] if _given_tokens else os.environ.get(TOKEN_VARIABLE) or None
 
 
 @contextmanager
@@ -179,7 +214,18 @@ def failures() -> Iterator[None]:
     """Turn exceptions of the sandbox or its server into one line for the user."""
     try:
         yield
-    except (SandboxError, ValueError) as error:
+    except ServerError as error:
+        if error.code != "unauthorized":
+            raise CliError(str(error)) from None
+        given = server_token() is not None
+        problem = "does not accept your token" if given else "needs a token"
+        raise CliError(
+            f"the server {problem}: put it into the environment variable {TOKEN_VARIABLE}, or into "
+            "a file and give --token-file FILE"
+        ) from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except SandboxError as error:
         raise CliError(str(error)) from None
 
 

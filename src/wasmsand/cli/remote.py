@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wasmsand.cli import options
-from wasmsand.cli.failure import CliError
+from wasmsand.cli.failure import UsageError
 
 if TYPE_CHECKING:
     from wasmsand.http.client_copies import SandboxCopies
@@ -39,7 +39,7 @@ def guest_path(word: str) -> GuestPath | None:
 def server_url(arguments: argparse.Namespace) -> str:
     """The server that the user named."""
     if arguments.connect is None:
-        raise CliError(
+        raise UsageError(
             "this command works with sandboxes of a server (see `wasmsand serve --help`): give its "
             f"address with --connect or in the environment variable {options.URL_VARIABLE}"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 
+from wasmsand.cli import values
 from wasmsand.cli.failure import CliError
 
 HELP = "serve one sandbox with JSON-RPC 2.0 on standard input and output"
@@ -14,8 +15,8 @@ DESCRIPTION = (
     "standard input ends."
 )
 EXAMPLES = """\
-example (one request per line):
-  {"jsonrpc":"2.0","id":1,"method":"create","params":{"wasmDir":null}}
+example (`wasmsand rpc`, then one request per line):
+  {"jsonrpc":"2.0","id":1,"method":"create"}
   {"jsonrpc":"2.0","id":2,"method":"run","params":{"command":"echo hello"}}
   {"jsonrpc":"2.0","id":3,"method":"kill"}
 
@@ -27,10 +28,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """See `Subcommand`."""
     parser.add_argument(
         "--max-line-bytes",
-        metavar="N",
-        type=_positive,
+        metavar="SIZE",
+        type=values.byte_count,
         default=None,
-        help="refuse longer requests (default: 402653184, enough for a file of 256 MiB)",
+        help="refuse longer requests (default: 384M, enough for a file of 256M)",
     )
     parser.add_argument(
         "--confine",

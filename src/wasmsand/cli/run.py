@@ -1,7 +1,8 @@
 """`wasmsand run`: runs one command in a sandbox as if it were a local command.
 
-Rules: standard input (unless it is a terminal), standard output, standard error and the exit
-status pass through unchanged, byte for byte, as they arrive, without a size limit.
+Rules: standard input, standard output, standard error and the exit status pass through unchanged,
+byte for byte, as they arrive, without a size limit. If all three are a terminal, the command gets a
+terminal too; if only standard input is one, the command's input is empty.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
-from wasmsand.cli import options, remote, saved, values
-from wasmsand.cli.failure import CliError
+from wasmsand.cli import options, remote, saved, user_terminal, values
+from wasmsand.cli.failure import EXIT_CANNOT_RUN, EXIT_NOT_FOUND, NotRun, UsageError
 from wasmsand.cli.port_option import add_port_option, open_ports
 from wasmsand.sdk.errors import CommandError, SandboxError
 
@@ -29,15 +30,19 @@ _CHUNK = 65536
 
 HELP = "run one command in a new sandbox"
 DESCRIPTION = (
-    "Run one command in a new sandbox. One word is a script for bash; "
-    "several words are a program and its arguments."
+    "Run one command in a new sandbox. One word is a script for bash; several words are a program "
+    "and its arguments. Options of wasmsand come before the command. On a terminal, programs such "
+    "as vim, less and top work."
 )
+BEFORE_COMMAND = 0
 EXAMPLES = """\
 examples:
   wasmsand run 'for i in 1 2 3; do echo $i; done | tac'
-  wasmsand run -- ls -l /usr/bin              several words are a program and its arguments
+  wasmsand run ls -la /usr/bin                several words are a program and its arguments
+  wasmsand run vim notes.txt                  on a terminal, the program has one too
   cat names.txt | wasmsand run 'sort | uniq -c'
   wasmsand run --timeout 2 'sleep 10'         exit status 124
+  wasmsand run --memory-limit 1G --fs-limit 512M 'make test'
   wasmsand run --env NAME=you 'echo "hello $NAME"'
   wasmsand run --file notes.txt:/tmp/n 'wc /tmp/n'
   wasmsand run --port 8000:8000 'python3 -m http.server 8000'
@@ -55,9 +60,7 @@ with a server (`wasmsand serve`), which can keep a sandbox for later:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """See `Subcommand`."""
-    parser.add_argument(
-        "command", metavar="CMD", nargs="+", help="a bash script, or a program and its arguments"
-    )
+    parser.usage = "wasmsand run [OPTIONS] SCRIPT | PROGRAM [ARGUMENT ...]"
     add_command_options(parser)
 
 
@@ -68,6 +71,7 @@ def add_command_options(parser: argparse.ArgumentParser) -> None:
     options.add_server_options(parser)
     parser.add_argument(
         "--sandbox",
+        "--id",
         metavar="ID",
         default=None,
         help="with --connect: use this existing sandbox of the server, and keep it running",
@@ -96,21 +100,53 @@ def add_local_options(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     words = arguments.command
+    if not words:
+        raise UsageError("what to run? For example: wasmsand run 'echo hello'")
     return run_command(arguments, words[0] if len(words) == 1 else words)
 
 
-def run_command(arguments: argparse.Namespace, command: str | Sequence[str]) -> int:
-    """Run `command` in the sandbox that the options describe, and return its exit status."""
+def run_command(arguments: argparse.Namespace, command: str | Sequence[str] | None) -> int:
+    """Run `command` in the sandbox that the options describe, and return its exit status. None is
+    an interactive bash, which needs a terminal."""
+    has_terminal = user_terminal.has_terminal()
     with options.failures(), _sandbox(arguments) as sandbox:
         options.copy_in(sandbox, arguments.file)
-        open_ports(sandbox, arguments.port)
+        # The terminal is in raw mode when the first connection is announced.
+        open_ports(sandbox, arguments.port, newline="\r\n" if has_terminal else "\n")
         try:
-            status = _pass_through(sandbox, command, arguments)
+            if has_terminal:
+                status = user_terminal.attach(
+                    sandbox,
+                    command,
+                    env=dict(arguments.env),
+                    cwd=None if command is None else arguments.cwd,
+                    timeout_seconds=arguments.timeout,
+                )
+            else:
+                assert command is not None
+                status = _pass_through(sandbox, command, arguments)
         except CommandError as error:
-            program = command if isinstance(command, str) else command[0]
-            raise CliError(f"cannot run {program:.200}: {error}") from None
+            raise _not_run(error, command, arguments, sandbox) from None
         options.copy_out(sandbox, arguments.out)
     return status
+
+
+def _not_run(
+    error: CommandError,
+    command: str | Sequence[str] | None,
+    arguments: argparse.Namespace,
+    sandbox: Sandbox,
+) -> NotRun:
+    """What to tell about a program that could not be started, with the status of shells."""
+    program = command[0] if isinstance(command, list) and command else "bash"
+    if error.errno_name != "ENOENT":
+        return NotRun(f"cannot run {program:.200}: {error}", EXIT_CANNOT_RUN)
+    if arguments.cwd and not sandbox.files.exists(arguments.cwd):
+        return NotRun(f"cannot run {program:.200}: {error}", EXIT_CANNOT_RUN)
+    hint = ""
+    if any(character in program for character in " ;|&"):
+        hint = " (a script is one word; options of wasmsand come before it)"
+    return NotRun(f"{program:.200}: command not found{hint}", EXIT_NOT_FOUND)
 
 
 @contextmanager
@@ -119,7 +155,7 @@ def _sandbox(arguments: argparse.Namespace) -> Iterator[Sandbox]:
     from wasmsand.sdk.sandbox import Sandbox
 
     if arguments.connect is None and (arguments.keep or arguments.sandbox):
-        raise CliError("--keep and --sandbox need a server: give --connect URL")
+        raise UsageError("--keep and --sandbox need a server: give --connect URL")
     made_from = options.sandbox_options(arguments)
     if arguments.connect is None:
         with saved.local_sandbox(arguments, made_from) as sandbox:

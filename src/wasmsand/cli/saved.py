@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wasmsand.cli.failure import CliError
+from wasmsand.cli.failure import UsageError
 
 if TYPE_CHECKING:
     from wasmsand.sdk.options import SandboxOptions
@@ -45,9 +45,11 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
 @contextmanager
 def local_sandbox(arguments: argparse.Namespace, made_from: SandboxOptions) -> Iterator[Sandbox]:
     """A sandbox in this process, new or loaded; it is saved if the block ends without an error."""
+    from wasmsand.cli.compile_notice import show_compilations
     from wasmsand.sdk.local import LocalBackend
     from wasmsand.sdk.sandbox import Sandbox
 
+    show_compilations()
     if arguments.load is not None:
         sandbox = Sandbox.load(arguments.load, options=made_from)
     else:
@@ -64,6 +66,6 @@ def save(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
 
 
 def check_not_loaded(arguments: argparse.Namespace) -> None:
-    """Raises `CliError` if a sandbox of a server shall be loaded."""
+    """Raises `UsageError` if a sandbox of a server shall be loaded."""
     if arguments.load is not None:
-        raise CliError("--load is for sandboxes of this machine, not of a server")
+        raise UsageError("--load is for sandboxes of this machine, not of a server")

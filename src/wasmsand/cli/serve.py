@@ -6,12 +6,14 @@ import argparse
 import logging
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from wasmsand import __version__
 from wasmsand.cli.failure import CliError
 from wasmsand.cli.options import add_network_options, network_of
+from wasmsand.cli.values import byte_count
 from wasmsand.sdk.options import Isolation
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ _OPTIONS = (
         float,
         "close a connection to a server in a sandbox if no byte moves for this time",
     ),
+    ("--max-terminals", int, "maximum number of open terminals"),
     ("--keep-alive-seconds", float, "close a connection that has been idle for this time"),
     (
         "--header-seconds",
@@ -115,9 +118,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "ones are put to disk",
     )
     for option, kind, help_text in _OPTIONS:
-        parser.add_argument(
-            option, metavar="N", type=_whole if kind is int else _seconds, help=help_text
-        )
+        type_of: Callable[[str], object] = _whole if kind is int else _seconds
+        metavar = "N" if kind is int else "SECONDS"
+        if option.endswith("-bytes"):
+            type_of, metavar = byte_count, "SIZE"
+        parser.add_argument(option, metavar=metavar, type=type_of, help=help_text)
     parser.add_argument(
         "--isolation",
         choices=get_args(Isolation),

@@ -6,7 +6,7 @@ import argparse
 import time
 
 from wasmsand.cli import options, remote
-from wasmsand.cli.failure import CliError
+from wasmsand.cli.failure import UsageError
 
 HELP = "take a snapshot of a sandbox of a server"
 DESCRIPTION = (
@@ -51,7 +51,7 @@ def add_running_option(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Take a snapshot, or do what the options say."""
     if arguments.list + (arguments.delete is not None) + (arguments.name is not None) > 1:
-        raise CliError("give only one of --name, --list and --delete")
+        raise UsageError("give only one of --name, --list and --delete")
     with options.failures(), remote.copying(arguments) as copies:
         if arguments.list:
             for found in copies.snapshots():

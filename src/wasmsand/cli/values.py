@@ -6,11 +6,16 @@ message that says what is wrong with the word.
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wasmsand.sdk.mounts import Mount
+
+
+_BYTES = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,6})?)([KMGTkmgt]?)(?:i?[Bb])?")
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def seconds(word: str) -> float:
@@ -29,6 +34,23 @@ def positive_integer(word: str) -> int:
     if not word.isascii() or not word.isdecimal() or not 0 < len(word) < 20 or int(word) == 0:
         raise ArgumentTypeError(f"{word!r} is not a positive number")
     return int(word)
+
+
+def byte_count(word: str) -> int:
+    """A positive number of bytes, such as `4096`, `512K`, `10M` or `1.5G` (powers of 1024)."""
+    found = _BYTES.fullmatch(word.strip())
+    count = 0 if found is None else int(float(found[1]) * _UNITS[found[2].upper()])
+    if not 0 < count < 2**53:
+        raise ArgumentTypeError(f"{word!r} is not a size, such as 65536, 512K, 10M or 1.5G")
+    return count
+
+
+def shown_bytes(count: int) -> str:
+    """A number of bytes in the largest unit that is exact."""
+    for unit in ("T", "G", "M", "K"):
+        if count and count % _UNITS[unit] == 0:
+            return f"{count // _UNITS[unit]}{unit}"
+    return str(count)
 
 
 def whole_number(word: str) -> int:

@@ -9,8 +9,8 @@ that an ability takes or returns belong to the same engine.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
-from time import thread_time
 from typing import NamedTuple, NoReturn, Protocol
 
 from wasmsand.engine.compile_orders import CompileCancelled, CompileOrder
@@ -144,6 +144,11 @@ class MemoryCopies(Protocol):
         Raises `MemoryError` if there is no room.
         """
 
+    def share(self, program: Instance) -> None:
+        """Prepare for several copies of `program`, which does not compute now: further calls of
+        `duplicate` let the copies share most of its memory until they write. The content of the
+        memory stays the same. Does nothing where memory cannot be shared, or if it is small."""
+
     def describe(self, program: Instance) -> DormantProgram:
         """What `duplicate` copies, without the content of the memory."""
 
@@ -169,6 +174,9 @@ class NoMemoryCopies:
     ) -> NoReturn:
         """Always refuse."""
         raise MemoryError("this engine cannot copy programs")
+
+    def share(self, program: Instance) -> None:
+        """Nothing can be copied."""
 
     def describe(self, program: Instance) -> NoReturn:
         """Always refuse."""
@@ -209,11 +217,11 @@ class CompileHere:
         if order.cancellation.cancelled:
             raise CompileCancelled
         order.begun = True
-        started = thread_time()
+        started = time.perf_counter()
         try:
             return self._load(order.key, lambda: b"".join(order.pieces()))
         finally:
-            order.cpu_seconds += thread_time() - started
+            order.cpu_seconds += time.perf_counter() - started
 
 
 class MemoryControl(Protocol):

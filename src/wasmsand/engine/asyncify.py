@@ -24,7 +24,7 @@ from enum import Enum, auto
 from typing import Protocol, Self
 
 from wasmsand.engine.dormant import DormantFork
-from wasmsand.engine.protocol import GuestTrap, HostCalls, Instance, TrapKind
+from wasmsand.engine.protocol import GuestTrap, HostCalls, Instance, LinearMemory, TrapKind
 
 ASYNCIFY_FUNCTIONS = {
     "asyncify_start_unwind": 1,
@@ -214,13 +214,17 @@ class Asyncify:
         return parent.calls.fork_child(child)
 
     def _read_header(self, buffer: int) -> tuple[int, int]:
-        """The end of the saved frames, and the end of the buffer."""
-        size = self._instance.memory_size()
-        if buffer + _HEADER.size <= size:
-            current, end = _HEADER.unpack(self._instance.read(buffer, _HEADER.size))
-            if current <= end <= size:
-                return current, end
-        raise GuestTrap(TrapKind.MEMORY, "the Asyncify buffer lies outside the memory")
+        return read_header(self._instance, buffer)
+
+
+def read_header(memory: LinearMemory, buffer: int) -> tuple[int, int]:
+    """The end of the saved frames, and the end of the buffer. Raises `GuestTrap`."""
+    size = memory.memory_size()
+    if buffer >= 0 and buffer + _HEADER.size <= size:
+        current, end = _HEADER.unpack(memory.read(buffer, _HEADER.size))
+        if current <= end <= size:
+            return current, end
+    raise GuestTrap(TrapKind.MEMORY, "the Asyncify buffer lies outside the memory")
 
 
 def _copy(parent: ForkingInstance, child: ForkingInstance, gap_start: int, gap_end: int) -> bool:
@@ -239,9 +243,15 @@ def _copy(parent: ForkingInstance, child: ForkingInstance, gap_start: int, gap_e
 def _copied_ranges(
     parent: ForkingInstance, gap_start: int, gap_end: int
 ) -> Iterator[tuple[int, int]]:
-    size = parent.memory_size()
+    return copied_ranges(parent.memory_size(), parent.stack_pointer(), gap_start, gap_end)
+
+
+def copied_ranges(
+    size: int, stack_pointer: int | None, gap_start: int, gap_end: int
+) -> Iterator[tuple[int, int]]:
+    """What a fork copies of a memory of `size` bytes: all but the unused part of the C stack and
+    the unused part of the Asyncify buffer. Raises `GuestTrap`."""
     low = 0
-    stack_pointer = parent.stack_pointer()
     if stack_pointer is not None:
         if stack_pointer > size:
             raise GuestTrap(TrapKind.MEMORY, "the stack pointer lies outside the memory")

@@ -21,12 +21,16 @@ _lock = threading.Lock()
 _abandoned: list[Engine] = []
 
 
-def new_engine(*, parallel_compilation: bool = True) -> Engine:
-    """A separate engine. Without parallel compilation, it starts no thread when it is created."""
+def new_engine(*, parallel_compilation: bool = True, with_shipped: bool = True) -> Engine:
+    """A separate engine. Without parallel compilation, it starts no thread when it is created.
+    `with_shipped`: it uses the compiled modules of installed packages."""
     from wasmsand.engine.wasmtime.config import EngineSettings
     from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
-    return WasmtimeEngine(EngineSettings(parallel_compilation=parallel_compilation))
+    return WasmtimeEngine(
+        EngineSettings(parallel_compilation=parallel_compilation),
+        shipped=None if with_shipped else (),
+    )
 
 
 def default_engine() -> Engine:

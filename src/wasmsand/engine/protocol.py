@@ -243,7 +243,13 @@ class Engine(GuestThreads, Protocol):
         """The module, if it need not be compiled, or None. Raises `ModuleRejected`."""
 
     def is_compiled(self, key: str) -> bool:
-        """Whether `load` would need no compilation."""
+        """Whether `load` returns at once: it neither compiles nor checks a file."""
+
+    def comes_compiled(self, key: str) -> bool:
+        """Whether an installed package brings this module, compiled for this engine."""
+
+    def why_not_compiled(self) -> Sequence[str]:
+        """Why the compiled modules of installed packages cannot be used; empty if they can."""
 
     def unload(self, key: str) -> None:
         """Drop the engine's reference to the module; callers that hold one keep it alive. It

@@ -26,6 +26,7 @@ from wasmsand.http.responses import failure_response, json_response
 from wasmsand.http.routing import AnyRoute, Call
 from wasmsand.http.service import Service, log
 from wasmsand.http.tokens import PUBLIC, Token
+from wasmsand.http.websocket import offered_token
 from wasmsand.serving.connections import connection_of
 from wasmsand.serving.hosts import foreign_host, foreign_page
 from wasmsand.wire import strict_json
@@ -148,7 +149,11 @@ def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
 
 def _authorization(route: AnyRoute, request: Request) -> str | None:
     """The header with the server's token. `Authorization` may be for a program in the sandbox."""
-    given = request.headers.get(TOKEN_HEADER.decode("ascii")) if route.passes_through else None
+    given = None
+    if route.passes_through:
+        given = request.headers.get(TOKEN_HEADER.decode("ascii"))
+    elif route.is_websocket and "authorization" not in request.headers:
+        given = offered_token(request.scope["headers"])
     return request.headers.get("authorization") if given is None else f"Bearer {given}"
 
 

@@ -8,7 +8,7 @@ is garbage-collected, its sandbox is killed; a sandbox that no client uses expir
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -16,13 +16,16 @@ from wasmsand.http.answers import ended_of, exact_bytes, object_of
 from wasmsand.http.client_copies import HttpCopies
 from wasmsand.http.client_life import HttpLife
 from wasmsand.http.client_ports import HttpPorts
+from wasmsand.http.client_terminals import HttpTerminals
 from wasmsand.http.process import HttpProcess
-from wasmsand.http.transport import HttpExchange, Transport
+from wasmsand.http.transport import ANSWER_SECONDS, HttpExchange, Transport
 from wasmsand.sdk.backend import (
+    DEFAULT_USER,
     BackendProcess,
     Cancellation,
     CommandRequest,
     Completed,
+    FileWrite,
     PackageRequest,
 )
 from wasmsand.sdk.errors import SandboxError, UnsupportedError
@@ -30,13 +33,16 @@ from wasmsand.sdk.opening import ServedLife
 from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
+from wasmsand.sdk.unsupported import WithoutDisks, no_mounts
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import Network, NetworkEvent
 
 _MARGIN_SECONDS = 30.0
 """How much longer than its command a request may take: it may wait in the server's queue."""
+_COMPILE_SECONDS = 300.0
+"""How much longer a request may take that starts a program: the server may have to compile that
+first, which does not count against the command's timeout."""
 
 
 def open_http_backend(
@@ -101,7 +107,7 @@ def _backend(
         raise
 
 
-class HttpBackend(HttpPorts, HttpLife, HttpCopies, WithoutTerminals):
+class HttpBackend(HttpPorts, HttpTerminals, HttpLife, HttpCopies, WithoutDisks):
     """One sandbox on a server."""
 
     kind = "Sandbox.connect"
@@ -143,7 +149,7 @@ class HttpBackend(HttpPorts, HttpLife, HttpCopies, WithoutTerminals):
                 "POST",
                 f"{self._path}/run",
                 value=_wanted(request),
-                seconds=seconds + _MARGIN_SECONDS,
+                seconds=seconds + _COMPILE_SECONDS,
                 exchange=exchange,
             )
         except SandboxError:
@@ -166,7 +172,7 @@ class HttpBackend(HttpPorts, HttpLife, HttpCopies, WithoutTerminals):
         wanted["outputs"] = request.extra_outputs
         if request.session is not None:
             wanted["session"] = dict(zip(("kind", "identity"), request.session, strict=True))
-        state = self._post("/commands", wanted)
+        state = self._post("/commands", wanted, seconds=_COMPILE_SECONDS)
         path = f"{self._path}/commands/{state['id']}"
         return HttpProcess(self._transport, path, state["pid"], is_kept=request.session is not None)
 
@@ -176,6 +182,10 @@ class HttpBackend(HttpPorts, HttpLife, HttpCopies, WithoutTerminals):
             ProcessInfo(**{**item, "argv": tuple(item["argv"])})
             for item in self._get("/processes")["processes"]
         ]
+
+    def kill_process(self, pid: int) -> bool:
+        """See `Backend`."""
+        return bool(self._post(f"/processes/{pid}/kill", {})["killed"])
 
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
@@ -202,6 +212,18 @@ class HttpBackend(HttpPorts, HttpLife, HttpCopies, WithoutTerminals):
         if mode is not None:
             query["mode"] = mode
         self._transport.ask("PUT", f"{self._path}/files", query=query, content=data)
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """See `Backend`."""
+        wanted = [
+            {
+                "path": each.path,
+                "base64": base64.b64encode(each.data).decode("ascii"),
+                "mode": each.mode,
+            }
+            for each in files
+        ]
+        self._post("/files/batch", {"files": wanted})
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""
@@ -317,8 +339,11 @@ class HttpBackend(HttpPorts, HttpLife, HttpCopies, WithoutTerminals):
     def _get(self, part: str, **query: object) -> dict[str, Any]:
         return object_of(self._transport.ask("GET", self._path + part, query=query))
 
-    def _post(self, part: str, value: Mapping[str, object]) -> dict[str, Any]:
-        return object_of(self._transport.ask("POST", self._path + part, value=value))
+    def _post(
+        self, part: str, value: Mapping[str, object], seconds: float = ANSWER_SECONDS
+    ) -> dict[str, Any]:
+        path = self._path + part
+        return object_of(self._transport.ask("POST", path, value=value, seconds=seconds))
 
 
 def _wanted(request: CommandRequest) -> dict[str, object]:
@@ -329,6 +354,8 @@ def _wanted(request: CommandRequest) -> dict[str, object]:
         "cwd": request.cwd,
         "timeout_ms": None if seconds is None else seconds * 1000,
     }
+    if request.user != DEFAULT_USER:  # an older server does not know it
+        wanted["user"] = request.user
     if request.stdin:
         wanted["stdin_base64"] = base64.b64encode(request.stdin).decode("ascii")
     return wanted

@@ -19,16 +19,16 @@ from msgspec import UNSET, Meta, UnsetType
 from wasmsand.http.message_types import (
     Descriptor,
     Milliseconds,
-    Path,
     Positive,
     RequestMessage,
     ResponseMessage,
     Seconds,
 )
 from wasmsand.http.network_messages import NetworkWanted, Rules
+from wasmsand.sdk.command_builder import SandboxUser
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS
-from wasmsand.sdk.results import FileInfo, ProcessInfo
+from wasmsand.sdk.results import ProcessInfo
 
 # Sandboxes.
 
@@ -171,6 +171,8 @@ class RunCommand(RequestMessage):
     cwd: str | None = None
     timeout_ms: Milliseconds | UnsetType | None = UNSET
     """Null is the server's maximum; if omitted, the sandbox's `timeout_ms` applies."""
+    user: SandboxUser = "user"
+    """As whom it runs; `root` is the sandbox's own root."""
     stdin: str | None = None
     stdin_base64: bytes | None = None
 
@@ -234,6 +236,9 @@ class OutputBatch(ResponseMessage):
     pieces: list[OutputPiece]
     ended: bool
     """Whether the output has ended."""
+    uncounted_ms: float = 0.0
+    """How long the server has compiled programs of this sandbox. This time does not count against
+    timeouts."""
 
 
 class ReadOutput(RequestMessage):
@@ -285,6 +290,12 @@ class SendSignal(RequestMessage):
     """A signal number, such as 15 for SIGTERM."""
 
     signal: Annotated[int, Meta(ge=0, le=64)]
+
+
+class KilledProcess(ResponseMessage):
+    """Whether there was such a process."""
+
+    killed: bool
 
 
 class ProcessList(ResponseMessage):
@@ -365,7 +376,9 @@ class PythonEnd(ResponseMessage):
     """How code ended."""
 
     value: Any
-    """The value of the last expression, if JSON can represent it."""
+    """The value of the last expression, if JSON can represent it without a change."""
+    has_value: bool
+    """Whether `value` is the value of the last expression; otherwise `repr` describes it."""
     repr: str | None
     error: PythonFailure | None
     execution_time_ms: float
@@ -379,85 +392,6 @@ class PythonOutcome(PythonEnd):
     stdout: str
     stderr: str
     results: list[PythonItem]
-
-
-# Files.
-
-
-class FilePath(RequestMessage):
-    """One file."""
-
-    path: Path
-
-
-class ReadFile(FilePath):
-    """A file, or part of it."""
-
-    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
-    count: Annotated[int, Meta(ge=0, le=2**53)] | None = None
-
-
-class WriteFile(FilePath):
-    """The file to write the body to."""
-
-    mode: Annotated[int, Meta(ge=0, le=0o7777)] | None = None
-    """Permission bits as a decimal number; null keeps the mode of an existing file."""
-
-
-class StatFile(FilePath):
-    """One file or link."""
-
-    follow: bool = True
-
-
-class ListDirectory(RequestMessage):
-    """One directory."""
-
-    path: Path = "."
-    recursive: bool = False
-
-
-class FileList(ResponseMessage):
-    """Entries of a directory."""
-
-    entries: list[FileInfo]
-
-
-class RemoveFile(FilePath):
-    """What to remove."""
-
-    recursive: bool = False
-
-
-class MakeDirectory(FilePath):
-    """A directory. With `parents`, create its parents too, and accept an existing one."""
-
-    parents: bool = True
-
-
-class TwoPaths(RequestMessage):
-    """A source and a target."""
-
-    source: Path
-    target: Path
-
-
-class ChangeMode(FilePath):
-    """Permission bits as a decimal number."""
-
-    mode: Annotated[int, Meta(ge=0, le=0o7777)]
-
-
-class MakeLink(FilePath):
-    """A symbolic link at `path` that points to `target`."""
-
-    target: str
-
-
-class LinkTarget(ResponseMessage):
-    """The target of a symbolic link."""
-
-    target: str
 
 
 # Variables.

@@ -17,6 +17,7 @@ import msgspec
 
 from wasmsand.http import (
     copy_messages,
+    file_messages,
     messages,
     network_messages,
     package_messages,
@@ -31,6 +32,7 @@ from wasmsand.sdk.options import OPTIONS
 _EVENTS = sys.modules[NetworkEvent.__module__]
 _MODULES = (
     messages,
+    file_messages,
     copy_messages,
     network_messages,
     package_messages,

@@ -71,6 +71,7 @@ class HttpProcess(PolledProcess):
             # Another client has used the session meanwhile: go on after what it has read.
             self._number = int(self._get("")["batch"])
             batch = self._get("/output", after=self._number, **query)
+        self._uncounted_seconds = batch.get("uncounted_ms", 0.0) / 1000
         is_fresh = batch["number"] != self._number
         self._number = batch["number"]
         if not is_fresh and not batch["ended"]:

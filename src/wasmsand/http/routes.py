@@ -10,6 +10,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from wasmsand.http import copy_messages as c
+from wasmsand.http import file_messages as f
 from wasmsand.http import messages as m
 from wasmsand.http import network_messages as n
 from wasmsand.http import package_messages as k
@@ -27,6 +28,7 @@ from wasmsand.http.handlers import (
     server,
     shells,
     started,
+    terminals,
 )
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
@@ -326,6 +328,13 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         body=m.SendSignal,
     ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/processes/{pid}/kill",
+        started.kill_process,
+        "Kill a process, or a command with all its processes",
+        m.KilledProcess,
+    ),
     # Python sessions.
     HttpRoute(
         "POST",
@@ -412,15 +421,25 @@ ROUTES: tuple[AnyRoute, ...] = (
         files.BYTES,
         status=101,
     ),
+    # Terminals.
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/terminal",
+        terminals.terminal,
+        "Start a program on a pseudo-terminal, over a WebSocket",
+        files.BYTES,
+        status=101,
+        is_websocket=True,
+    ),
     # Files.
-    HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
+    HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=f.ReadFile),
     HttpRoute(
         "PUT",
         _SANDBOX + "/files",
         files.write,
         "Create or replace a file",
         m.Done,
-        query=m.WriteFile,
+        query=f.WriteFile,
         body=bytes,
     ),
     HttpRoute(
@@ -429,7 +448,15 @@ ROUTES: tuple[AnyRoute, ...] = (
         files.remove,
         "Remove a file or directory",
         m.Done,
-        query=m.RemoveFile,
+        query=f.RemoveFile,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/files/batch",
+        files.write_many,
+        "Create or replace several files: all of them, or none",
+        m.Done,
+        body=f.WriteFiles,
     ),
     HttpRoute(
         "POST",
@@ -437,19 +464,19 @@ ROUTES: tuple[AnyRoute, ...] = (
         files.append,
         "Append to a file",
         m.Done,
-        query=m.FilePath,
+        query=f.FilePath,
         body=bytes,
     ),
     HttpRoute(
-        "GET", _SANDBOX + "/files/stat", files.stat, "Show a file", FileInfo, query=m.StatFile
+        "GET", _SANDBOX + "/files/stat", files.stat, "Show a file", FileInfo, query=f.StatFile
     ),
     HttpRoute(
         "GET",
         _SANDBOX + "/files/list",
         files.listing,
         "List a directory",
-        m.FileList,
-        query=m.ListDirectory,
+        f.FileList,
+        query=f.ListDirectory,
     ),
     HttpRoute(
         "POST",
@@ -457,13 +484,13 @@ ROUTES: tuple[AnyRoute, ...] = (
         files.mkdir,
         "Create a directory",
         m.Done,
-        body=m.MakeDirectory,
+        body=f.MakeDirectory,
     ),
     HttpRoute(
-        "POST", _SANDBOX + "/files/rename", files.rename, "Rename or move", m.Done, body=m.TwoPaths
+        "POST", _SANDBOX + "/files/rename", files.rename, "Rename or move", m.Done, body=f.TwoPaths
     ),
     HttpRoute(
-        "POST", _SANDBOX + "/files/copy", files.copy, "Copy a file or tree", m.Done, body=m.TwoPaths
+        "POST", _SANDBOX + "/files/copy", files.copy, "Copy a file or tree", m.Done, body=f.TwoPaths
     ),
     HttpRoute(
         "POST",
@@ -471,7 +498,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         files.chmod,
         "Set permission bits",
         m.Done,
-        body=m.ChangeMode,
+        body=f.ChangeMode,
     ),
     HttpRoute(
         "POST",
@@ -479,15 +506,15 @@ ROUTES: tuple[AnyRoute, ...] = (
         files.symlink,
         "Create a symbolic link",
         m.Done,
-        body=m.MakeLink,
+        body=f.MakeLink,
     ),
     HttpRoute(
         "GET",
         _SANDBOX + "/files/link",
         files.read_link,
         "Read a symbolic link",
-        m.LinkTarget,
-        query=m.FilePath,
+        f.LinkTarget,
+        query=f.FilePath,
     ),
     HttpRoute(
         "GET",
@@ -495,7 +522,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         files.export_tar,
         "Download a tree as a tar archive",
         files.TAR,
-        query=m.FilePath,
+        query=f.FilePath,
     ),
     HttpRoute(
         "PUT",
@@ -503,7 +530,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         files.import_tar,
         "Unpack a tar archive, optionally compressed with gzip",
         m.Done,
-        query=m.FilePath,
+        query=f.FilePath,
         body=bytes,
     ),
 )

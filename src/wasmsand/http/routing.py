@@ -93,6 +93,9 @@ class HttpRoute(Generic[Query, Body]):
     passes_through: bool = False
     """Whether query and body are for a program in the sandbox, as `{path}` is."""
 
+    is_websocket: bool = False
+    """Whether a client may give its token as a subprotocol."""
+
     @property
     def has_sandbox(self) -> bool:
         """Whether the path contains a sandbox's id."""

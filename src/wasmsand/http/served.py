@@ -17,6 +17,7 @@ from wasmsand.http.failures import ApiFailure, lost
 from wasmsand.http.messages import RunCommand, SessionTag, StartCommand
 from wasmsand.http.served_sessions import ServedSessions
 from wasmsand.http.started import Started
+from wasmsand.http.terminal_messages import OpenTerminal
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess, CommandRequest
@@ -31,6 +32,7 @@ from wasmsand.sdk.opening import open_backend
 from wasmsand.sdk.options import Isolation, SandboxOptions
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.sdk.state import Running, Snapshot
+from wasmsand.sdk.terminal import terminal_request
 
 MAX_STARTED = 64
 """Started commands that one sandbox remembers; ended ones are forgotten when it is full."""
@@ -131,8 +133,19 @@ class ServedSandbox:
             environ=wanted.environ,
             cwd=wanted.cwd,
             timeout_ms=SANDBOX_TIMEOUT if isinstance(timeout_ms, UnsetType) else timeout_ms,
+            user=wanted.user,
             inputs=inputs,
             outputs=outputs,
+        )
+
+    def terminal_request(self, wanted: OpenTerminal) -> CommandRequest:
+        """Validate and complete a client's request for a terminal."""
+        return terminal_request(
+            self._builder,
+            wanted.command,
+            env=wanted.env,
+            environ=wanted.environ,
+            cwd=wanted.cwd,
         )
 
     def make_room(self) -> None:

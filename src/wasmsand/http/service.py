@@ -62,6 +62,7 @@ class Service:
         self.endings = Endings(self._daemons)
         self._freed_memory = FreedMemory(self._daemons.start, c_library())
         self._port_connections = Shares(settings.max_port_connections, tenants)
+        self._terminals = Shares(settings.max_terminals, tenants)
         self._buffered = Shares(settings.max_buffered_bytes, tenants)
         self.metrics = Metrics()
         gauge = self.metrics.gauge
@@ -105,14 +106,15 @@ class Service:
             lambda: self._port_connections.total_held,
         )
 
+        gauge("wasmsand_terminals", "Open terminals.", lambda: self._terminals.total_held)
         self.keeping: Keeping | None = None
         if store is not None:
             self.keeping = Keeping(self, store)
             self.keeping.load()
 
-    def start_thread(self, call: Callable[[], None]) -> None:
-        """Run `call`, which must not raise, on a thread. The caller bounds the number of calls."""
-        self._daemons.start(call)
+    def start_thread(self, work: Callable[[], None]) -> None:
+        """Run `work`, which must not raise, on a thread. The caller bounds their number."""
+        self._daemons.start(work)
 
     @property
     def busy_threads(self) -> int:
@@ -186,6 +188,17 @@ class Service:
         finally:
             self._port_connections.give(owner.name)
 
+    @contextmanager
+    def terminal(self, owner: Token) -> Iterator[None]:
+        """Count a terminal until the block ends. Raises `busy`."""
+        if not self._terminals.take(owner.name):
+            cause = "tenant" if self._terminals.is_at_most(owner.name) else "server"
+            raise _busy(owner, cause, "max_terminals")
+        try:
+            yield
+        finally:
+            self._terminals.give(owner.name)
+
     def own_figures(self, owner: Token) -> dict[str, float]:
         """What one token uses now, for its metrics."""
         share = self.quotas.share(owner)
@@ -200,6 +213,7 @@ class Service:
             "wasmsand_file_calls_running": self._files.taken_by(owner.name),
             "wasmsand_buffered_bytes": self._buffered.held(owner.name),
             "wasmsand_port_connections": self._port_connections.held(owner.name),
+            "wasmsand_terminals": self._terminals.held(owner.name),
         }
 
     async def reserve(self, owner: Token, size: int) -> None:

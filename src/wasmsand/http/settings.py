@@ -99,6 +99,9 @@ class Settings:
     among the tokens."""
     port_idle_seconds: float = 300
     """A connection to a server in a sandbox is closed if no byte moves for this long."""
+    max_terminals: int = 64
+    """Open terminals, each with two threads, of all tokens together; half of them are divided
+    evenly among the tokens."""
     max_json_bytes: int = 32 * MIB
     """Largest JSON body."""
     max_upload_bytes: int = 256 * MIB

@@ -124,14 +124,20 @@ class Started:
             if pieces is None:
                 pieces = await in_thread(lambda: output_of(self.process, seconds))
             if pieces is None:
-                return OutputBatch(number=self._last.number, pieces=[], ended=False)
+                return OutputBatch(
+                    number=self._last.number, pieces=[], ended=False, uncounted_ms=self._uncounted()
+                )
             self._turn.note_output(pieces)
             self._last = OutputBatch(
                 number=self._last.number + 1,
                 pieces=[piece(output.fd, output.data) for output in pieces],
                 ended=not pieces,
+                uncounted_ms=self._uncounted(),
             )
             return self._last
+
+    def _uncounted(self) -> float:
+        return self.process.uncounted_seconds() * 1000
 
 
 class _ShellTurn:

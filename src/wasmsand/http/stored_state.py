@@ -170,6 +170,10 @@ class EndedCommand:
         """See `BackendProcess`."""
         return 0.0
 
+    def uncounted_seconds(self) -> float:
+        """See `BackendProcess`."""
+        return 0.0
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
         return ()
@@ -184,6 +188,10 @@ class EndedCommand:
     def wait(self, timeout_seconds: float | None = None) -> Ended | None:
         """See `BackendProcess`."""
         return self._ended
+
+    def take_notices(self) -> tuple[str, ...]:
+        """See `BackendProcess`."""
+        return ()
 
     def kill(self) -> None:
         """See `BackendProcess`."""

@@ -19,10 +19,10 @@ from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.table import INIT_PID
 from wasmsand.kernel.vfs import ROOT, FrozenTree, Namespace
 from wasmsand.machine.host_access import find
-from wasmsand.machine.mounts.table import MountState
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine, MachineOptions
+    from wasmsand.machine.mounts.table import MountState
     from wasmsand.machine.network.inspecting.authority import Authority
     from wasmsand.machine.sessions import CapturedSession
 

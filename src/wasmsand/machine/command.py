@@ -17,6 +17,9 @@ from wasmsand.kernel.process.signals import Signal
 STDIN, STDOUT, STDERR = 0, 1, 2
 TIMEOUT_EXIT_CODE: Final = 124
 """The exit code of GNU `timeout` when the time is up."""
+DEFAULT_USER: Final = "user"
+ROOT_USER: Final = "root"
+"""The sandbox's own root, who may change every file of the sandbox. All limits apply to it."""
 OUTPUT_LIMIT_EXIT_CODE: Final = 128 + Signal.SIGKILL
 
 
@@ -39,6 +42,8 @@ class CommandRequest:
     """For started commands: further descriptors to which the host writes."""
     extra_outputs: tuple[int, ...] = ()
     """For started commands: further descriptors, beside 1 and 2, from which the host reads."""
+    user: str = DEFAULT_USER
+    """As whom it runs: `user`, or `root` of the sandbox."""
     session: tuple[str, str] | None = None
     """If the command is the interpreter of a session: the session's kind and identity. A server
     needs them to store the session, and to list it for other clients."""

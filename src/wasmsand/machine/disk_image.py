@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import S_IFDIR, S_IFIFO, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import HOST_ENTRIES_PER_HOLD, IO_CHUNK, PATH_MAX
+from wasmsand.kernel.limits import HOST_ENTRIES_PER_HOLD, IO_CHUNK, NAME_MAX, PATH_MAX
 from wasmsand.kernel.vfs import (
     ROOT,
     Change,
@@ -31,6 +31,7 @@ from wasmsand.kernel.vfs import (
     changes,
     inode_in,
 )
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
 from wasmsand.machine import trees
 from wasmsand.machine.archives import fill, most_extents
 from wasmsand.machine.at_rest import frozen_tree
@@ -165,6 +166,9 @@ class _Loading:
     def __init__(self, machine: Machine, reader: TarReader) -> None:
         self._access = HostAccess(machine)
         self._reader = reader
+        self._root = machine.kernel.root
+        self._known: tuple[bytes, int] | None = None
+        """The directory of the last file, and its inode number, while they are certain."""
         self._directory_times: list[tuple[Node, int]] = []
         self.held: dict[int, Node] = {}
 
@@ -174,6 +178,9 @@ class _Loading:
             self._hold(member)
             return
         path = _plain(member.name)
+        if kind is MemberKind.FILE and _REMOVED not in member.own and self._add(path, member):
+            return
+        self._known = None
         if _REMOVED in member.own or kind is not MemberKind.DIRECTORY:
             self._remove(path)
             if _REMOVED in member.own:
@@ -185,6 +192,29 @@ class _Loading:
         self._complete(node, member)
         if kind is MemberKind.DIRECTORY:
             self._directory_times.append((node, member.mtime_ns))
+
+    def _add(self, path: bytes, member: Member) -> bool:
+        """Create a small file in one step, as most files are. False if its name is taken, or if
+        anything else about it is unusual."""
+        head, _, name = path.rpartition(b"/")
+        if member.extents is not None or member.size > CHUNK_SIZE or len(name) > NAME_MAX:
+            return False
+        root = self._root
+        with self._access as namespace:
+            if self._known is None or self._known[0] != head:
+                node = find(namespace, namespace.root, head or b"/")
+                if node is None or node.fs is not root:
+                    return False
+                if namespace.stat(node).mode & S_IFMT != S_IFDIR:
+                    return False
+                self._known = head, node.ino
+            parent = self._known[1]
+            if root.lookup(parent, name) is not None:
+                return False
+            data = b"".join([data for _, data in self._reader.pieces()])
+            mode, uid, gid = member.mode, member.uid, member.gid
+            root.add_file(parent, name, data, mode, uid, gid, member.mtime_ns)
+        return True
 
     def _complete(self, node: Node, member: Member) -> None:
         kind = member.kind

@@ -110,6 +110,20 @@ class SandboxFiles:
             with access as namespace:
                 _put(namespace, access, path, content, mode)
 
+    def keep(self, path: str) -> FileContent:
+        """The content of a regular file, for `write_kept`. It shares memory with the file."""
+        with self._access() as namespace:
+            node = _resolve(namespace, path)
+            _require_regular(namespace, node, path)
+            content = namespace.share_content(node)
+        return trees.content_of(self.read(path)) if content is None else content
+
+    def write_kept(self, path: str, content: FileContent, mode: int) -> None:
+        """Give a file the content that `keep` has returned."""
+        access = self._access()
+        with access as namespace:
+            _put(namespace, access, path, content, mode)
+
     def append(self, path: str, data: bytes) -> None:
         """Append to a file; create the file and its directories if necessary. Either all of `data`
         is appended or nothing. Data longer than IO_CHUNK is appended in pieces, between which

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from wasmsand.engine.forking import renewed_in_child
 from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
@@ -24,6 +24,8 @@ from wasmsand.machine.image_directory import (
     Listing,
     ProgramFile,
     read_image,
+    read_part,
+    tree_listing,
 )
 from wasmsand.machine.wasm_programs import WasmProgram
 
@@ -114,7 +116,7 @@ def _add_image(builder: ImageBuilder, image: ImageDirectory) -> None:
             _add_program(builder, program, prepared.names, prepared.memory.sha256)
     _add(builder, image.contents, image.listing)
     for tree in image.trees:
-        fill = partial(_add, contents=image.contents, listing=tree)
+        fill = partial(_add_tree, contents=image.contents, tree=tree)
         path = tree["path"].encode()
         builder.add_dir_later(path, fill, inodes=tree["inodes"], subdirs=tree["subdirs"])
 
@@ -126,7 +128,7 @@ def _add_program(
     builder.add_file(
         first,
         program.open,
-        0o755,
+        program.mode,
         size=program.size,
         content_key=program.sha256,
         memory_key=memory_key,
@@ -135,21 +137,15 @@ def _add_program(
         builder.add_link(name, first)
 
 
+def _add_tree(builder: ImageBuilder, contents: Path, tree: Mapping[str, Any]) -> None:
+    _add(builder, contents, tree_listing(contents, tree))
+
+
 def _add(builder: ImageBuilder, contents: Path, listing: Listing) -> None:
     for path, owner in listing["directories"]:
         builder.add_dir(path.encode(), uid=owner, gid=owner)
     for path, mode, offset, size in listing["files"]:
-        builder.add_file(path.encode(), _reader(contents, offset, size), mode, size=size)
+        read = partial(read_part, contents, offset, size)
+        builder.add_file(path.encode(), read, mode, size=size)
     for path, target in listing["links"]:
         builder.add_symlink(path.encode(), target.encode())
-
-
-def _reader(contents: Path, offset: int, size: int) -> Callable[[], bytes]:
-    """A function that reads one file from the contents file."""
-
-    def read() -> bytes:
-        with contents.open("rb") as stream:
-            stream.seek(offset)
-            return stream.read(size)
-
-    return read

@@ -1,8 +1,8 @@
 """A directory with built programs and files, as the builder writes it.
 
-Owns reading its manifest. Rules: a directory is read once per host process; program files and
-stored memory are read only when needed; the error for a missing directory says which command to
-run.
+Owns reading its manifest. Rules: a directory is read once per host process; program files, stored
+memory and the lists of files in large directories are read only when needed; the error for a
+missing directory says which command to run.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from typing import Any, Final
 
 from wasmsand.engine.protocol import Start
 from wasmsand.engine.stored_memory import StoredMemory
+from wasmsand.kernel.errno import Errno, KernelError
 
-MANIFEST_FORMAT: Final = 3
+MANIFEST_FORMAT: Final = 4
+_FORMATS: Final = (3, MANIFEST_FORMAT)
+"""Format 3 has the lists of all directories in the manifest."""
 _BEGINNING_BYTES: Final = 4096
 _WASM_PAGE: Final = 65536
 
@@ -48,6 +51,8 @@ class ProgramFile:
     size: int
     names: tuple[str, ...]
     """Absolute paths of the file and of its hard links."""
+    mode: int
+    """Permissions; 0o4755 for a program that runs as root."""
     prepared: PreparedStart | None
     """The same program with prepared memory, under other names."""
 
@@ -86,12 +91,21 @@ class _ProgramBytes:
         return self._read(start, stop)
 
     def _read(self, start: int, stop: int) -> bytes:
-        with self._path.open("rb") as stream:
+        return read_part(self._path, start, stop - start)
+
+
+def read_part(path: Path, start: int, count: int) -> bytes:
+    """A part of a file of the image. Raises `KernelError`: EIO for the guest, if the file cannot be
+    read or is too short."""
+    try:
+        with path.open("rb") as stream:
             stream.seek(start)
-            content = stream.read(stop - start)
-        if len(content) != stop - start:
-            raise ValueError(f"{self._path} is shorter than {self._size} bytes")
-        return content
+            content = stream.read(count)
+    except OSError as error:
+        raise KernelError(Errno.EIO, f"the image's file {path.name}: {error}") from error
+    if len(content) != count:
+        raise KernelError(Errno.EIO, f"the image's file {path.name} is too short")
+    return content
 
 
 Listing = dict[str, Any]
@@ -108,9 +122,18 @@ class ImageDirectory:
     listing: Listing
     """The files that every new sandbox knows."""
     trees: list[dict[str, Any]]
-    """Directories with a listing of their own, which is read on first access."""
+    """Directories with a listing of their own; `tree_listing` reads it."""
     base: Mapping[str, str]
     """The programs of the image that this one completes, by name: their hashes."""
+
+
+_names: dict[str, str] = {}
+"""The names of programs, by the hash of their module: of all directories that were read."""
+
+
+def program_name(key: str) -> str | None:
+    """The name of the program with this module, if it is in a directory that was read."""
+    return _names.get(key)
 
 
 _prepared: dict[str, ProgramFile] = {}
@@ -133,7 +156,7 @@ def read_image(directory: Path) -> ImageDirectory:
             f"no user space at {directory}: in a source checkout run 'make build' "
             "(or 'wasmsand build'); an installed wheel carries it, so reinstall wasmsand"
         ) from None
-    if document.get("format") != MANIFEST_FORMAT:
+    if document.get("format") not in _FORMATS:
         raise ImageMissing(
             f"{manifest} has format {document.get('format')!r}, not {MANIFEST_FORMAT}: "
             "run 'wasmsand build' again"
@@ -148,15 +171,25 @@ def read_image(directory: Path) -> ImageDirectory:
             sha256=entry["sha256"],
             size=entry["size"],
             names=tuple(entry["names"]),
+            mode=entry.get("mode", 0o755),
             prepared=_prepared_start(directory, entry.get("prepared")),
         )
         for entry in document["programs"]
     )
     for program in programs:
+        _names[program.sha256] = program.name
         if program.prepared is not None:
             _prepared[program.prepared.memory.sha256] = program
     contents = directory / document["contents"]["file"]
     return ImageDirectory(programs, contents, document, document["trees"], document.get("base", {}))
+
+
+def tree_listing(contents: Path, tree: Mapping[str, Any]) -> Listing:
+    """The listing of one of an image's trees."""
+    if "listing" not in tree:
+        return dict(tree)
+    listing: Listing = json.loads(read_part(contents, *tree["listing"]))
+    return listing
 
 
 def _prepared_start(directory: Path, entry: Mapping[str, Any] | None) -> PreparedStart | None:

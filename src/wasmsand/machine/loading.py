@@ -5,8 +5,9 @@ sandbox's lock is not held during compilation, and only for one piece at a time 
 read. A process that waits for a module can be killed like any other, and a compilation that nobody
 waits for any longer is cancelled. A sandbox hashes one module and compiles one module at a time,
 each on one thread, which bounds its load on the host. Trusted modules (the image, `wasm_dir`) are
-compiled in this process, all others by a worker within the sandbox's budget. A program belongs to
-one ABI, which its imports determine.
+compiled in this process, and nobody's timeout counts that time (see `uncounted`); all others are
+compiled by a worker within the sandbox's budget. A program belongs to one ABI, which its imports
+determine.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Protocol
 
@@ -34,8 +36,10 @@ from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 from wasmsand.machine.bug_log import log_bug
 from wasmsand.machine.compile_budget import BudgetSpent, CompileBudget, seconds_for
+from wasmsand.machine.image_directory import program_name
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.module_source import ProgramRejected
+from wasmsand.machine.uncounted import UncountedTime, announced
 
 _LINUX = "linux"
 _WASI = frozenset({MODULE, UNSTABLE_MODULE})
@@ -99,8 +103,10 @@ class ModuleLoader:
         engine: Engine,
         lock: SandboxLock,
         memories: Memories,
+        uncounted: UncountedTime,
     ) -> None:
         self.engine = engine
+        self._uncounted = uncounted
         self._lock = lock
         self._memories = memories
         self._budget = CompileBudget()
@@ -243,6 +249,12 @@ class ModuleLoader:
             self._enter(self._compiling, load)
 
     def _compile(self, load: _Load) -> None:
+        with self._uncounted.counting() if load.program.of_image else nullcontext():
+            module = self._compiled(load)
+            self._load_memory(load.program)
+        self._finish(load, module, None)
+
+    def _compiled(self, load: _Load) -> Module:
         assert load.key is not None
         module = self._find(load.program, load.key)
         if module is None:
@@ -252,8 +264,7 @@ class ModuleLoader:
                 require_one_abi(module)
             except ModuleRejected as error:
                 raise ProgramRejected(load.program, str(error)) from error
-        self._load_memory(load.program)
-        self._finish(load, module, None)
+        return module
 
     def _load_memory(self, program: Program) -> None:
         """Have the memory ready with which the program starts: the first time, its file has to be
@@ -265,7 +276,15 @@ class ModuleLoader:
                 raise ProgramRejected(program, str(error)) from error
 
     def _compile_here(self, load: _Load, key: str) -> Module:
-        return self.engine.load(key, lambda: b"".join(self._verified_pieces(load, key)))
+        def read() -> bytes:
+            return b"".join(self._verified_pieces(load, key))
+
+        if self.engine.comes_compiled(key):
+            return self.engine.load(key, read)
+        path = load.program.path.decode("utf-8", "replace")
+        name = program_name(key) or path.rsplit("/", 1)[-1]
+        with announced(name, load.program.size):
+            return self.engine.load(key, read)
 
     def _compile_apart(self, load: _Load, key: str) -> Module:
         program, budget = load.program, self._budget

@@ -22,20 +22,12 @@ from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.terminal import Terminal
-from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 from wasmsand.kernel.kernel import Kernel
-from wasmsand.kernel.limits import FD_COST, Limits
+from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.captured import CapturedStream, revive
-from wasmsand.kernel.process.groups import take_terminal
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
-from wasmsand.kernel.process.program import (
-    Program,
-    become,
-    find_program,
-    require_arguments,
-)
-from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import FrozenTree, TreeFs
@@ -45,11 +37,10 @@ from wasmsand.machine.charging import adopt_program
 from wasmsand.machine.command import (
     CommandRequest,
     Completed,
-    guest_bytes,
-    guest_environment,
 )
 from wasmsand.machine.files import SandboxFiles
 from wasmsand.machine.guest import Guest
+from wasmsand.machine.host_process import USER, new_process
 from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
 from wasmsand.machine.loading import ModuleLoader
@@ -57,7 +48,6 @@ from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.mounts.table import MachineMounts, MountState
 from wasmsand.machine.network.bridge import Bridge
 from wasmsand.machine.parking import Parker
-from wasmsand.machine.program_start import start_program
 from wasmsand.machine.renewal import prepared_memories
 from wasmsand.machine.running import run_command
 from wasmsand.machine.sessions import CapturedSession
@@ -65,6 +55,7 @@ from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.terminal import SandboxTerminal
 from wasmsand.machine.thread_driver import ThreadDriver
 from wasmsand.machine.timers import TimerOwner, TimerService
+from wasmsand.machine.uncounted import Deadline, UncountedTime
 from wasmsand.machine.wasm_programs import WasmProgram, find_wasm_programs
 
 if TYPE_CHECKING:
@@ -73,12 +64,8 @@ if TYPE_CHECKING:
     from wasmsand.machine.network.inspecting.authority import Authority
     from wasmsand.machine.network.policy import NetworkPolicy
 
-USER_ID: Final = 1000
-_USERS_GROUP: Final = 100
-"""The user also belongs to this group in /etc/group."""
 _LARGE_BYTES: Final = 32 << 20
 """When a machine that used more than this is closed, freed memory is returned to the system."""
-_SEARCH_PATH: Final = b"/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +131,12 @@ class Machine:
         self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
-        self._loader = ModuleLoader(self.engine, self.lock, prepared_memories(self.engine))
-        self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
+        self.identity = USER
         clock = clock or Clock()
+        self.uncounted = UncountedTime(clock)
+        self._loader = ModuleLoader(
+            self.engine, self.lock, prepared_memories(self.engine), self.uncounted
+        )
         if image is None:
             image = _image_of(options, self.engine, self.identity)
         root = TreeFs(image, options.limits, clock.realtime)
@@ -225,6 +215,7 @@ class Machine:
     def adopt(self, session: CapturedSession, *, is_last: bool = False) -> StreamedProcess:
         """Let a copy of a captured session run here. `is_last`: no other machine will get one.
         Raises `KernelError`."""
+        self.mounts.look_again()
         return StreamedProcess.of_session(self, session, is_last=is_last)
 
     def open_terminal(
@@ -240,53 +231,26 @@ class Machine:
         on_end: Callable[[], None],
         *,
         terminal: Terminal | None = None,
-        deadline_ns: int | None = None,
+        deadline: Deadline | None = None,
     ) -> ThreadDriver:
         """Create a process for the requested program with these files, by descriptor, without
         running it (see `ThreadDriver.run`). `on_end` is called under the lock.
 
-        Raises `TimeoutError` if the program is still being compiled at `deadline_ns`.
+        Raises `TimeoutError` if the program is still being compiled at `deadline`.
         """
-        argv = tuple([guest_bytes(word) for word in request.argv])
-        environ = guest_environment(request.environ)
-        cwd = guest_bytes(request.cwd)
         self.mounts.look_again()
         with self.lock:
-            credentials = self.identity.credentials()
-            namespace = self.kernel.namespace
-            # Both calls may ask the host for a mounted directory, without the lock.
-            directory = namespace.resolve(credentials, namespace.root, cwd)
-            if namespace.stat(directory).mode & S_IFMT != S_IFDIR:
-                raise KernelError(Errno.ENOTDIR, cwd.decode("utf-8", "replace"))
-            if self.closed:  # nothing would ever end the process
-                raise KernelError(Errno.ESRCH, "the machine was closed")
-            kernel = self.kernel
-            most = kernel.limits.max_open_files
-            if not 0 <= min(files) <= max(files) < most:
-                raise KernelError(Errno.EMFILE, f"{most} files may be open; raise max_open_files")
-            process = kernel.new_process(self.identity, directory, environ)
-            thread = process.first_thread
-            try:
-                program = self._find(process, argv, environ)
-                if thread.dead:
-                    raise KernelError(Errno.EINTR, "the machine was closed")
-                module = self._load(thread, program, deadline_ns)
-                kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
-                instance, memory = start_program(
-                    kernel, self._loader, process, program, module, of_host=True
-                )
-            except BaseException:  # also Ctrl-C in the calling thread
-                kernel.exit(process, Signal.SIGKILL)
-                self._loader.abandon(thread)
-                raise
-            for number, file in files.items():
-                process.fds.replace(number, file)
-            if terminal is not None:
-                take_terminal(process, terminal)
-            become(kernel, process, program)
-            process.leave_memory(memory)
-            self._watchers[process.pid] = on_end
-            return self._driver_of(process, Guest(kernel, self._loader, thread, instance, memory))
+            guest = new_process(
+                self.kernel,
+                self._loader,
+                request,
+                files,
+                load=partial(self._load, deadline=deadline),
+                is_closed=lambda: self.closed,
+                terminal=terminal,
+            )
+            self._watchers[guest.process.pid] = on_end
+            return self._driver_of(guest.process, guest)
 
     def _driver_of(self, process: Process, guest: Guest) -> ThreadDriver:
         self.guests[process.pid] = guest
@@ -321,38 +285,19 @@ class Machine:
         guest = Guest(kernel, self._loader, process.first_thread, instance, memory)
         return self._driver_of(process, guest)
 
-    def _load(self, thread: Thread, program: Program, deadline_ns: int | None) -> Module:
+    def _load(self, thread: Thread, program: Program, *, deadline: Deadline | None) -> Module:
         """The program's module. The lock is released while it is compiled."""
         parker = Parker(self.lock, self.kernel.clock)
         while True:
             try:
                 return self._loader.module(thread, program)
             except WouldBlock as block:
-                parker.park((*block.queues, thread.signal_queue), deadline_ns)
+                until = None if deadline is None else deadline.next_look_ns
+                parker.park((*block.queues, thread.signal_queue), until)
             if thread.dead:
                 raise KernelError(Errno.EINTR, "the machine was closed")
-            if deadline_ns is not None and self.kernel.clock.monotonic() >= deadline_ns:
+            if deadline is not None and deadline.is_past:
                 raise TimeoutError
-
-    def _find(
-        self, process: Process, argv: tuple[bytes, ...], environ: tuple[bytes, ...]
-    ) -> Program:
-        name = argv[0]
-        if b"/" in name:
-            candidates = [name]
-        else:
-            path = next((e[5:] for e in environ if e.startswith(b"PATH=")), _SEARCH_PATH)
-            candidates = [d.rstrip(b"/") + b"/" + name for d in path.split(b":") if d]
-        kernel, cwd = self.kernel, process.cwd
-        require_arguments(kernel, argv, environ)
-        failure = KernelError(Errno.ENOENT, name.decode("utf-8", "replace"))
-        for candidate in candidates:
-            try:
-                return find_program(kernel, process, cwd, candidate, argv, environ)
-            except KernelError as error:
-                if error.errno not in (Errno.ENOENT, Errno.ENOTDIR):
-                    failure = error
-        raise failure
 
     def change(self, act: Callable[[], object]) -> None:
         """Call `act`, which changes the machine's state, so that no signal handler of the host can

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.process.delivery import kill
+from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.table import INIT_PID
 
 if TYPE_CHECKING:
@@ -43,6 +44,22 @@ def list_processes(machine: Machine) -> list[ProcessEntry]:
             if process.pid != INIT_PID
         ]
     return sorted(entries, key=lambda entry: entry.pid)
+
+
+def end_process(machine: Machine, pid: int) -> bool:
+    """End a process or, if the host started it, every process of its command, even if it has ended
+    itself. False if there is none."""
+    with machine.lock:
+        kernel = machine.kernel
+        command = [process for process in kernel.processes.job(pid) if not process.dead]
+        process = kernel.processes.find(pid)
+        if pid <= INIT_PID or not (command or (process is not None and not process.dead)):
+            return False
+        if command:
+            kernel.kill_job(pid)
+        else:
+            kill(kernel, kernel.init, pid, Signal.SIGKILL)
+        return True
 
 
 def send_signal(machine: Machine, pid: int, number: int) -> None:

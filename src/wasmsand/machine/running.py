@@ -35,6 +35,7 @@ from wasmsand.machine.command import (
 )
 from wasmsand.machine.launch import Launch
 from wasmsand.machine.parking import OneShot
+from wasmsand.machine.uncounted import Deadline
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
@@ -69,7 +70,7 @@ class RunningCommand:
         "_lock",
         "_notices",
         "began_ns",
-        "deadline_ns",
+        "deadline",
         "ended_ns",
         "process",
         "timed_out",
@@ -79,9 +80,10 @@ class RunningCommand:
         self._kernel: Kernel = machine.kernel
         self._lock = machine.lock
         self.began_ns = machine.kernel.clock.monotonic()
-        self.deadline_ns: int | None = None
+        end_ns: int | None = None
         if request.timeout_seconds is not None:
-            self.deadline_ns = self.began_ns + int(request.timeout_seconds * SECOND)
+            end_ns = self.began_ns + int(request.timeout_seconds * SECOND)
+        self.deadline = Deadline(machine.kernel.clock, machine.uncounted, end_ns)
         self._launch: Launch | None = None
         # Guarded by the lock:
         self.process: Process | None = None
@@ -107,15 +109,22 @@ class RunningCommand:
         """The process has ended. Called under the lock."""
 
     def launch(
-        self, machine: Machine, request: CommandRequest, until: OneShot, deadline_ns: int | None
+        self, machine: Machine, request: CommandRequest, until: OneShot, *, in_time: bool
     ) -> bool:
-        """Start the program, and wait. True if `until` happens before `deadline_ns`."""
+        """Start the program, and wait. True if `until` happens; False if, with `in_time`, the
+        command's time is up before that."""
         launch = self._launch = Launch(
             partial(self._make, machine, request), partial(self._settled, machine)
         )
         try:
             launch.begin(machine.engine, machine.lock)
-            return until.wait(machine.kernel.clock, deadline_ns)
+            if not in_time:
+                return until.wait()
+            while not until.wait(machine.kernel.clock, self.deadline.ns):
+                if self.deadline.is_past:
+                    return False
+                until.wait(machine.kernel.clock, self.deadline.next_look_ns)
+            return True
         except BaseException:  # the caller gave up (Ctrl-C): end its command
             self.give_up(machine)
             raise
@@ -125,7 +134,7 @@ class RunningCommand:
             self._notices += make_room(machine.kernel)
             files = self.open_files(machine, request)
         try:
-            return machine.make_process(request, files, self._end, deadline_ns=self.deadline_ns)
+            return machine.make_process(request, files, self._end, deadline=self.deadline)
         except BaseException:
             with machine.lock:
                 self.drop_files(files)
@@ -174,11 +183,22 @@ class RunningCommand:
         assert process is not None, "it was started"
         if ended_ns is None:  # it was killed, but its thread has not stopped yet
             ended_ns = self._kernel.clock.monotonic()
-        self._notices += _memory_notices(self._kernel, process.job)
-        self._notices += self._kernel.job_notices.pop(process.job, ())
+        self._notices += self._new_notices(process.job)
         exit_code = TIMEOUT_EXIT_CODE if self.timed_out else exit_code_of(process.exit_status)
         seconds = (ended_ns - self.began_ns) / SECOND
         return Ended(exit_code, self.timed_out, seconds, tuple(self._notices))
+
+    def take_notices(self) -> tuple[str, ...]:
+        """The notices so far of a command that still runs, each once. Needs the lock."""
+        if self.process is None or self.ended_ns is not None:
+            return ()
+        taken = (*self._notices, *self._new_notices(self.process.job))
+        self._notices.clear()
+        return taken
+
+    def _new_notices(self, job: int) -> list[str]:
+        notices = _memory_notices(self._kernel, job)
+        return [*notices, *self._kernel.job_notices.pop(job, ())]
 
 
 class _CapturedCommand(RunningCommand):
@@ -253,7 +273,7 @@ def run_command(
     """Run a command to its end and capture its output. `on_started` receives its job number (see
     `Machine.end_job`) when the process exists."""
     command = _CapturedCommand(machine, request, on_started)
-    in_time = command.launch(machine, request, command.is_over, command.deadline_ns)
+    in_time = command.launch(machine, request, command.is_over, in_time=True)
     try:
         process = command.started(machine)
     except StillCompiling as late:

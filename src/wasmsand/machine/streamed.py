@@ -105,12 +105,16 @@ class _StreamedCommand(RunningCommand):
     def limit_time(self, machine: Machine) -> None:
         """Arrange that the command is ended when its time is up."""
         with self._lock:
-            if self.deadline_ns is not None and self.ended_ns is None:
-                self._forget_deadline = machine.call_at(self, self.deadline_ns)
+            end = self.deadline.ns
+            if end is not None and self.ended_ns is None:
+                self._forget_deadline = machine.call_at(self, end)
 
-    def fire_timers(self) -> None:
+    def fire_timers(self) -> int | None:
         """See `TimerOwner`."""
+        if not self.deadline.is_past:  # it has moved meanwhile
+            return self.deadline.next_look_ns
         self.expire()
+        return None
 
     def process_ended(self) -> None:
         """See `RunningCommand`."""
@@ -149,7 +153,7 @@ class StreamedProcess:
     def of_request(cls, machine: Machine, request: CommandRequest) -> StreamedProcess:
         """Start a program."""
         life = _StreamedCommand(machine, request)
-        life.launch(machine, request, life.is_settled, None)
+        life.launch(machine, request, life.is_settled, in_time=False)
         streamed = cls(machine, life, life.started(machine))
         life.limit_time(machine)
         return streamed
@@ -171,8 +175,13 @@ class StreamedProcess:
         return self._life.inputs
 
     def now(self) -> float:
-        """The current time, in seconds, on the clock that measures timeouts."""
-        return self._machine.kernel.clock.monotonic() / SECOND
+        """The current time, in seconds, on the clock that measures timeouts. It stands still while
+        a program of the image is compiled."""
+        return self._machine.kernel.clock.monotonic() / SECOND - self.uncounted_seconds()
+
+    def uncounted_seconds(self) -> float:
+        """How long that clock has stood still."""
+        return self._machine.uncounted.total_ns() / SECOND
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Wait for output; return what was written since the last call, in order, by descriptor.
@@ -242,6 +251,11 @@ class StreamedProcess:
                     return None
                 parker.park((life.has_ended,), deadline)
             return life.ended()
+
+    def take_notices(self) -> tuple[str, ...]:
+        """The notices so far of a command that still runs, each once."""
+        with self._machine.lock:
+            return self._life.take_notices()
 
     def kill(self) -> None:
         """End every process of the command, including background processes."""

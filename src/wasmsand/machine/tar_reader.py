@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from wasmsand.kernel.limits import (
@@ -21,7 +22,15 @@ from wasmsand.kernel.limits import (
     IO_CHUNK,
     PATH_MAX,
 )
-from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, ArchiveRejected, Member, MemberKind
+from wasmsand.machine.tar_format import (
+    BLOCK,
+    OWN_KEYS,
+    SECOND,
+    ArchiveRejected,
+    Member,
+    MemberKind,
+    sum_of_block,
+)
 from wasmsand.machine.tar_source import Source
 
 _KINDS: Final = {kind.value: kind for kind in MemberKind if kind is not MemberKind.OTHER} | {
@@ -52,15 +61,12 @@ class TarReader:
         self._source = source
         self._extents_max = extents_max
         self._globals: dict[bytes, bytes] = {}
+        self.own: dict[bytes, bytes] = {}
+        """Our own records from the global headers read so far."""
         self._left = 0
         """Bytes of the current member's content that are still unread."""
         self._padding = 0
         self._member: Member | None = None
-
-    @property
-    def own(self) -> dict[bytes, bytes]:
-        """Our own records from the global headers read so far."""
-        return _own(self._globals)
 
     def __iter__(self) -> Iterator[Member]:
         first = True
@@ -128,6 +134,7 @@ class TarReader:
                 _records(self._header_data(size, ARCHIVE_HEADER_BYTES), records, pairs)
             elif letter == _PAX_GLOBAL:
                 _records(self._header_data(size, ARCHIVE_HEADER_BYTES), self._globals, [])
+                self.own = _own(self._globals)
             elif letter in _GNU_NAMES:
                 name = self._header_data(size, PATH_MAX + 1).split(b"\0", 1)[0]
                 records.setdefault(_GNU_NAMES[letter], name)
@@ -234,12 +241,13 @@ class TarReader:
 def _check_sum(block: bytes) -> None:
     told = _number(block[148:156])
     bare = block[:148] + b" " * 8 + block[156:]
-    total = sum(bare)
+    total = sum_of_block(bare)
     # Some old programs summed signed characters.
     if told != total and told != total - 256 * sum(byte > 127 for byte in bare):
         raise ArchiveRejected("wrong checksum in a header")
 
 
+@lru_cache(maxsize=1024)  # modes, owners and empty fields repeat
 def _number(digits: bytes) -> int:
     """A number in a header: octal, or GNU's binary format."""
     if digits[0] in (0x80, 0xFF):
@@ -297,6 +305,8 @@ def _records(data: bytes, records: dict[bytes, bytes], pairs: list[bytes]) -> No
 
 
 def _own(records: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    if not records:
+        return {}
     return {
         key.removeprefix(OWN_KEYS): value
         for key, value in records.items()

@@ -10,10 +10,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, Member, MemberKind, padding
+from wasmsand.machine.tar_format import (
+    BLOCK,
+    OWN_KEYS,
+    SECOND,
+    Member,
+    MemberKind,
+    padding,
+    sum_of_block,
+)
 
 _NAME_BYTES: Final = 100
 _SPARSE: Final = b"GNU.sparse."
+_SIZE_END: Final = 8**11
+_ID_END: Final = 8**7
+"""Larger numbers do not fit into the fields of a header."""
 
 
 def global_header(records: dict[bytes, bytes]) -> bytes:
@@ -51,17 +62,18 @@ def header(member: Member) -> bytes:
     for key, text in ((b"path", name), (b"linkpath", member.target)):
         if len(text) > _NAME_BYTES or not text.isascii():
             records.append((key, text))
-    numbers = {
-        b"size": (size, 11),
-        b"uid": (member.uid, 7),
-        b"gid": (member.gid, 7),
-    }
-    for key, (number, digits) in numbers.items():
-        if not 0 <= number < 8**digits:
-            records.append((key, b"%d" % number))
-            numbers[key] = (0, digits)
+    stored, uid, gid = size, member.uid, member.gid
+    if not 0 <= size < _SIZE_END:
+        records.append((b"size", b"%d" % size))
+        stored = 0
+    if not 0 <= uid < _ID_END:
+        records.append((b"uid", b"%d" % uid))
+        uid = 0
+    if not 0 <= gid < _ID_END:
+        records.append((b"gid", b"%d" % gid))
+        gid = 0
     seconds, rest = divmod(member.mtime_ns, SECOND)
-    if rest or not 0 <= seconds < 8**11:
+    if rest or not 0 <= seconds < _SIZE_END:
         records.append((b"mtime", decimal_time(member.mtime_ns)))
         seconds = 0
     records += [(OWN_KEYS + key, value) for key, value in member.own.items()]
@@ -69,9 +81,9 @@ def header(member: Member) -> bytes:
         name[:_NAME_BYTES],
         member.kind.value,
         member.mode & 0o7777,
-        numbers[b"uid"][0],
-        numbers[b"gid"][0],
-        numbers[b"size"][0],
+        uid,
+        gid,
+        stored,
         seconds,
         member.target[:_NAME_BYTES],
     )
@@ -94,6 +106,8 @@ def _extended(records: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
@@ -104,9 +118,11 @@ def _is_utf8(data: bytes) -> bool:
 def _record(key: bytes, value: bytes) -> bytes:
     """`LENGTH key=value`. The length includes its own digits."""
     rest = b" %s=%s\n" % (key, value)
-    length = len(rest) + 1
-    while len(rest) + len(b"%d" % length) != length:
-        length += 1
+    length = len(rest) + 2
+    if length > 99 or length < 10:
+        length -= 1
+        while len(rest) + len(b"%d" % length) != length:
+            length += 1
     return b"%d%s" % (length, rest)
 
 
@@ -136,4 +152,4 @@ def _block(
         b"ustar\x0000",
     )
     block = b"".join(fields).ljust(BLOCK, b"\0")
-    return block[:148] + b"%06o\0 " % sum(block) + block[156:]
+    return block[:148] + b"%06o\0 " % sum_of_block(block) + block[156:]

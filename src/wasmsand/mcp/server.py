@@ -36,7 +36,7 @@ from wasmsand.mcp import resources, results
 from wasmsand.mcp.command_watch import CommandWatch
 from wasmsand.mcp.sessions import McpSession, Sessions
 from wasmsand.sdk.errors import SandboxError
-from wasmsand.tools import TOOL_ERRORS, ToolDefinition, UnknownTool, network_sentence
+from wasmsand.tools import TOOL_ERRORS, ToolDefinition, UnknownTool
 
 Context = ServerRequestContext[Any, Any]
 SessionName = Callable[[Context], str]
@@ -45,9 +45,9 @@ Lifespan = Callable[[Server[Any]], AbstractAsyncContextManager[Any]]
 PROGRESS_SECONDS = 1.0
 
 _INSTRUCTIONS = """\
-A private Linux sandbox: bash, GNU coreutils, git, jq, sqlite3 and more on its own file
-system. {network} Work in /home/user. Files persist until the session ends; shell
-variables and the current directory do not persist from one call to the next."""
+A private Linux sandbox with {programs} and more, on its own file system. {network}
+{absent}{mounts} Work in {cwd}. One shell and one Python interpreter keep their state
+from call to call. Files persist until the session ends."""
 
 
 @asynccontextmanager
@@ -80,8 +80,7 @@ def make_server(
             offered = await sessions.run(name, lambda used: used.tools.definitions)
         except SandboxError as error:
             raise MCPError(INTERNAL_ERROR, str(error)) from None
-        is_open = sessions.network is not None
-        return ListToolsResult(tools=[_described(tool, is_open) for tool in offered])
+        return ListToolsResult(tools=[_described(tool, sessions.has_network) for tool in offered])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         return await _call(context, sessions, await ready(context), params)
@@ -115,7 +114,7 @@ def make_server(
         "wasmsand",
         version=version,
         title="wasmsand",
-        instructions=_INSTRUCTIONS.format(network=network_sentence(sessions.network)),
+        instructions=_INSTRUCTIONS.format(**sessions.surroundings.fields()),
         lifespan=lifespan,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
@@ -152,7 +151,7 @@ async def _call(
         raise MCPError(INVALID_PARAMS, str(outcome))
     if isinstance(outcome, Exception):
         return results.failed(outcome)
-    return results.succeeded(params.name, outcome)
+    return results.succeeded(outcome)
 
 
 async def _report(context: Context, watch: CommandWatch) -> None:
@@ -177,9 +176,9 @@ def _described(tool: ToolDefinition, reaches_others: bool) -> Tool:
         annotations=ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.read_only,
-            # A tool can destroy only files of the sandbox; without a network it has no effect
-            # outside.
-            destructive_hint=False,
+            # Other tools can destroy only files of the sandbox; without a network they have no
+            # effect outside.
+            destructive_hint=tool.changes_host,
             open_world_hint=reaches_others and not tool.read_only,
         ),
     )

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from wasmsand.sdk.errors import SandboxClosedError, SandboxError
-from wasmsand.sdk.results import NetworkRules
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.serving.daemons import Daemons
 from wasmsand.serving.endings import Endings
 from wasmsand.serving.lanes import Lane, LaneFull, LaneLimits
 from wasmsand.tools import SandboxTools
+from wasmsand.tools.surroundings import Surroundings
 
 Result = TypeVar("Result")
 
@@ -65,11 +65,16 @@ class Sessions:
         max_sessions: int = 1,
         index_installs: bool = False,
         max_copies: int = DEFAULT_COPIES,
-        network: NetworkRules | None = None,
+        apply_changes: bool = False,
+        has_network: bool = False,
+        surroundings: Surroundings | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.network = network
-        """What the sandboxes reach; None for nothing."""
+        self.has_network = has_network
+        """Whether the sandboxes may reach anything."""
+        self.surroundings = surroundings or Surroundings()
+        """What a new sandbox has."""
+        self._apply_changes = apply_changes
         self._create = create
         self._output_limit = output_limit
         self._index_installs = index_installs
@@ -122,6 +127,7 @@ class Sessions:
                 with_images=True,
                 index_installs=self._index_installs,
                 max_copies=self._max_copies,
+                apply_changes=self._apply_changes,
             )
             return McpSession(sandbox, tools)
 

@@ -10,8 +10,8 @@ import logging
 import os
 import weakref
 from _thread import start_new_thread
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from wasmsand.rpc import values
 from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
@@ -20,6 +20,7 @@ from wasmsand.rpc.params import Params
 from wasmsand.rpc.process_copies import CopiedState, ProcessCopies
 from wasmsand.rpc.process_network import ProcessNetwork, event_receiver
 from wasmsand.rpc.process_ports import ProcessPorts
+from wasmsand.rpc.process_terminals import ProcessTerminals
 from wasmsand.rpc.shared_process import FIRST, SandboxAddress, SharedProcess, leave_later
 from wasmsand.rpc.spares import keep_spares, take_spare
 from wasmsand.sdk.backend import (
@@ -29,6 +30,7 @@ from wasmsand.sdk.backend import (
     CommandRequest,
     Completed,
     Ended,
+    FileWrite,
     Output,
     PackageRequest,
 )
@@ -37,10 +39,7 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
 from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts, unsupported
-
-if TYPE_CHECKING:
-    pass
+from wasmsand.sdk.unsupported import WithoutDisks, no_mounts, unsupported
 
 log = logging.getLogger("wasmsand.rpc")
 
@@ -49,8 +48,10 @@ _AT_ONCE: Final = 4 * 1024 * 1024
 """A file up to this size is written by one request; a longer one is sent in pieces."""
 _SPARE_SECONDS: Final = 10.0
 """How long a spare process may take to create a sandbox; it usually takes milliseconds."""
-_MARGIN_SECONDS: Final = 30.0
-"""How much later than the request's own timeout a process may respond on a busy host."""
+_MARGIN_SECONDS: Final = 300.0
+"""How much later than the request's own timeout a process may respond: it may have to compile a
+program of the image first, which does not count against the timeout. A process that has ended is
+noticed at once."""
 _ENTRY_BYTES: Final = 16 * 1024
 """Upper bound of the JSON of one file in a listing, or of one process."""
 
@@ -88,6 +89,13 @@ def open_connection(options: SandboxOptions) -> RpcConnection:
     )
 
 
+def spare_for(options: SandboxOptions) -> RpcConnection | None:
+    """A process that is ready for a sandbox with these options, if there is one."""
+    if options.network is not None or options.wasm_dir is not None:
+        return None
+    return take_spare(_longest_line(options))
+
+
 def send_pieces(address: SandboxAddress, begun: Params, pieces: Iterable[bytes]) -> None:
     """Write pieces to the stream that a method has begun, and finish it. Raises `RpcError`."""
     stream = begun.integer("stream")
@@ -101,7 +109,7 @@ def send_pieces(address: SandboxAddress, begun: Params, pieces: Iterable[bytes])
         address.notify("streams.close", stream=stream)
 
 
-class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTerminals):
+class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessTerminals, ProcessCopies, WithoutDisks):
     """A machine in a separate process, as a `Backend`."""
 
     kind = 'isolation="process"'
@@ -112,8 +120,7 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTermina
         self.variables = dict(options.env)
         self.cwd = options.cwd
         self._has_network = options.network is not None
-        takes_spare = options.network is None and options.wasm_dir is None
-        spare = take_spare(_longest_line(options)) if takes_spare else None
+        spare = spare_for(options)
         if spare is not None:
             try:
                 self._begin(spare, options, _SPARE_SECONDS)
@@ -215,13 +222,17 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTermina
         params = _request_out(request)
         params["extraInputs"] = list(request.extra_inputs)
         params["extraOutputs"] = list(request.extra_outputs)
-        result = self._call("commands.start", **params)
+        result = self._call_within(0.0, "commands.start", **params)
         return RpcProcess(self._connection, result.integer("command"), result.integer("pid"))
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""
         found = self._call("commands.list").objects("processes")
         return [values.record_in(item, ProcessInfo) for item in found]
+
+    def kill_process(self, pid: int) -> bool:
+        """See `Backend`."""
+        return self._call("commands.killProcess", pid=pid).flag("killed")
 
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
@@ -245,6 +256,14 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessCopies, WithoutTermina
         # Send pieces, because decoding one long line would block other threads.
         self._check_fits(path, data)
         self._send_pieces(self._call("files.writeStream", path=path, mode=mode), (data,))
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """See `Backend`."""
+        wanted = [
+            {"path": each.path, "data": self._content(each.path, each.data), "mode": each.mode}
+            for each in files
+        ]
+        self._call("files.writeMany", files=wanted)
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""
@@ -382,6 +401,8 @@ class RpcProcess(PolledProcess):
 
     def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
         result = self._call_in(seconds, "commands.read")
+        if result.has("uncountedMs"):
+            self._uncounted_seconds = result.number("uncountedMs") / 1000
         return None if result.flag("timedOut") else values.outputs_in(result, "outputs")
 
     def _write_for(self, data: bytes, fd: int, seconds: float) -> int:
@@ -422,6 +443,7 @@ def _request_out(request: CommandRequest) -> dict[str, object]:
         "cwd": request.cwd,
         "timeoutMs": _milliseconds(request.timeout_seconds),
         "stdin": None if request.stdin is None else values.data_out(request.stdin),
+        "user": request.user,
     }
 
 

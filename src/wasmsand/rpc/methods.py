@@ -18,6 +18,7 @@ from wasmsand.rpc.methods_network import NETWORK_METHODS, with_events
 from wasmsand.rpc.methods_packages import PACKAGE_METHODS
 from wasmsand.rpc.methods_ports import PORT_METHODS
 from wasmsand.rpc.methods_sessions import SESSION_METHODS
+from wasmsand.rpc.methods_terminals import TERMINAL_METHODS
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
 from wasmsand.sdk.local import LocalBackend
@@ -79,11 +80,12 @@ _OPTIONAL: Final = (
     *(option.json_name for option in values.options_of() if option.name != "wasm_dir"),
     "networkEvents",
 )
-"""Optional parameters of `create`. `wasmDir` is required; it may be null."""
+"""The parameters of `create`. The original protocol requires `wasmDir`; without it there are only
+the built-in programs."""
 METHODS: Final = {
     method.name: method
     for method in (
-        Method("create", _create, ("wasmDir",), _OPTIONAL),
+        Method("create", _create, (), ("wasmDir", *_OPTIONAL)),
         *LOADING_METHODS,
         *COMMAND_METHODS,
         *FILE_METHODS,
@@ -92,6 +94,7 @@ METHODS: Final = {
         *PACKAGE_METHODS,
         *NETWORK_METHODS,
         *PORT_METHODS,
+        *TERMINAL_METHODS,
         Method("env.set", _env_set, ("name", "value")),
         Method("env.get", _env_get, ("name",)),
         Method("env.unset", _env_unset, ("name",)),

@@ -14,9 +14,22 @@ from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession, captured_identity
 from wasmsand.sdk import arguments
 from wasmsand.sdk.backend import STDIN, BackendProcess, CommandRequest
-from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, SandboxTimeout, SandboxUser
 from wasmsand.sdk.errors import SandboxClosedError
 from wasmsand.wire.channel import PeerGone
+
+
+def timeout_of(params: Params) -> float | SandboxTimeout | None:
+    """How long a command may run: null is no limit; if the parameter is missing, the sandbox's
+    `timeoutMs` applies."""
+    if not params.is_given("timeoutMs"):
+        return SANDBOX_TIMEOUT
+    return params.optional(Params.number, "timeoutMs")
+
+
+def _user(params: Params) -> SandboxUser:
+    name = arguments.user_name("user", params.optional(Params.text, "user"))
+    return "root" if name == "root" else "user"
 
 
 def _run(session: RpcSession, params: Params) -> Result:
@@ -25,7 +38,8 @@ def _run(session: RpcSession, params: Params) -> Result:
         stdin=params.optional(Params.data, "stdin"),
         env=params.optional(Params.variables, "env"),
         cwd=params.optional(Params.text, "cwd"),
-        timeout_ms=params.optional(Params.number, "timeoutMs"),
+        timeout_ms=timeout_of(params),
+        user=_user(params),
     )
     return {
         "exitCode": result.exit_code,
@@ -35,7 +49,7 @@ def _run(session: RpcSession, params: Params) -> Result:
     }
 
 
-_REQUEST = ("stdin", "env", "environ", "cwd", "timeoutMs")
+_REQUEST = ("stdin", "env", "environ", "cwd", "timeoutMs", "user")
 
 
 def _request(
@@ -51,6 +65,7 @@ def _request(
         environ=params.optional(Params.variables, "environ"),
         cwd=params.optional(Params.text, "cwd"),
         timeout_ms=timeout_ms,
+        user=_user(params),
         inputs=values.descriptors_in(params, "extraInputs"),
         outputs=values.descriptors_in(params, "extraOutputs"),
     )
@@ -104,9 +119,13 @@ def _timeout(params: Params) -> float | None:
 def _read(session: RpcSession, params: Params) -> Result:
     process, timeout = _command(session, params), _timeout(params)
     try:
-        return {"outputs": values.outputs_out(process.read(timeout)), "timedOut": False}
+        outputs, timed_out = process.read(timeout), False
     except TimeoutError:
-        return {"outputs": [], "timedOut": True}
+        outputs, timed_out = (), True
+    result: Result = {"outputs": values.outputs_out(outputs), "timedOut": timed_out}
+    if uncounted := process.uncounted_seconds():
+        result["uncountedMs"] = uncounted * 1000
+    return result
 
 
 def _write(session: RpcSession, params: Params) -> Result:
@@ -152,8 +171,12 @@ def _signal(session: RpcSession, params: Params) -> Result:
     return OK
 
 
+def _kill_process(session: RpcSession, params: Params) -> Result:
+    return {"killed": session.backend.kill_process(params.integer("pid"))}
+
+
 COMMAND_METHODS = (
-    Method("run", _run, ("command",), ("stdin", "env", "cwd", "timeoutMs")),
+    Method("run", _run, ("command",), ("stdin", "env", "cwd", "timeoutMs", "user")),
     Method("commands.run", _commands_run, ("command",), _REQUEST, waits=True),
     Method(
         "commands.start",
@@ -170,4 +193,5 @@ COMMAND_METHODS = (
     Method("commands.cancel", _cancel, ("request",)),
     Method("commands.list", _list),
     Method("commands.signal", _signal, ("pid", "signal")),
+    Method("commands.killProcess", _kill_process, ("pid",)),
 )

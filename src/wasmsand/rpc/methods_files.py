@@ -15,6 +15,7 @@ from wasmsand.rpc.params import Params, invalid
 from wasmsand.rpc.session import RpcSession, sandbox_error
 from wasmsand.rpc.transfers import Incoming, Outgoing
 from wasmsand.sdk import arguments
+from wasmsand.sdk.backend import FileWrite
 from wasmsand.sdk.errors import no_space
 from wasmsand.sdk.results import FileInfo
 
@@ -30,6 +31,15 @@ def _mode(params: Params) -> int | None:
 def _write(session: RpcSession, params: Params) -> Result:
     path, data, mode = _path(session, params), params.data("data"), _mode(params)
     session.backend.write_file(path, data, mode=mode)
+    return OK
+
+
+def _write_many(session: RpcSession, params: Params) -> Result:
+    files = []
+    for file in params.objects("files"):
+        file.check_names(("path", "data"), ("mode",))
+        files.append(FileWrite(_path(session, file), file.data("data"), _mode(file)))
+    session.backend.write_files(files)
     return OK
 
 
@@ -172,6 +182,7 @@ def _stream_close(session: RpcSession, params: Params) -> Result:
 FILE_METHODS = (
     Method("files.write", _write, ("path", "data"), ("mode",)),
     Method("files.writeStream", _write_stream, ("path",), ("mode",)),
+    Method("files.writeMany", _write_many, ("files",)),
     Method("files.append", _append, ("path", "data")),
     Method("files.read", _read, ("path",), ("offset", "count")),
     Method("files.list", _list, ("path",), ("recursive", "details")),

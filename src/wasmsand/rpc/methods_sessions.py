@@ -10,20 +10,17 @@ from __future__ import annotations
 from typing import TypedDict
 
 from wasmsand.rpc.method import OK, Method, Result
+from wasmsand.rpc.methods_commands import timeout_of
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
+from wasmsand.rpc.values import item_out, python_result_out
 from wasmsand.sdk.backend import STDERR, STDOUT
-from wasmsand.sdk.results import DisplayItem, PythonError
-from wasmsand.wire import strict_json
+from wasmsand.sdk.results import DisplayItem
 
 
 class _Begin(TypedDict):
     env: dict[str, str] | None
     cwd: str | None
-
-
-def _timeout(params: Params) -> float | None:
-    return params.optional(Params.number, "timeoutMs")
 
 
 def _begin(params: Params) -> _Begin:
@@ -44,7 +41,7 @@ def _shell_run(session: RpcSession, params: Params) -> Result:
     result = shell.run(
         params.text("command"),
         stdin=params.optional(Params.data, "stdin"),
-        timeout_ms=_timeout(params),
+        timeout_ms=timeout_of(params),
     )
     return {
         "exitCode": result.exit_code,
@@ -73,23 +70,13 @@ def _python_run(session: RpcSession, params: Params) -> Result:
     streaming = _Streaming(session, params.integer("python")) if params.flag("stream") else None
     result = interpreter.run(
         params.text("code"),
-        timeout_ms=_timeout(params),
+        timeout_ms=timeout_of(params),
         on_stdout=None if streaming is None else streaming.on_stdout,
         on_stderr=None if streaming is None else streaming.on_stderr,
         on_result=None if streaming is None else streaming.on_result,
         on_input=(lambda _prompt: next(lines, None)) if params.has("inputs") else None,
     )
-    return {
-        "stdout": result.stdout,
-        "stderr": result.stderr,
-        "value": _sendable(result.value),
-        "repr": result.repr,
-        "error": None if result.error is None else _error_out(result.error),
-        "executionTimeMs": round(result.execution_time_ms, 3),
-        "timedOut": result.timed_out,
-        "truncated": result.truncated,
-        "results": [_item_out(item) for item in result.results],
-    }
+    return python_result_out(result)
 
 
 class _Streaming:
@@ -109,34 +96,10 @@ class _Streaming:
 
     def on_result(self, item: DisplayItem) -> None:
         """Called with what is displayed."""
-        self._notify("python.result", **_item_out(item))
+        self._notify("python.result", **item_out(item))
 
     def _notify(self, method: str, **params: object) -> None:
         self._session.notify(method, {"python": self._number, **params})
-
-
-def _item_out(item: DisplayItem) -> dict[str, object]:
-    """An item; its forms are those of a notebook."""
-    return {
-        "data": item.as_json(),
-        "metadata": dict(item.metadata),
-        "isMain": item.is_main,
-        "displayId": item.display_id,
-    }
-
-
-def _sendable(value: object) -> object:
-    """`value`, or None if JSON cannot represent it, such as NaN or a number with thousands of
-    digits."""
-    try:
-        strict_json.encode(value)
-    except (ValueError, RecursionError):
-        return None
-    return value
-
-
-def _error_out(error: PythonError) -> dict[str, object]:
-    return {"type": error.type, "message": error.message, "traceback": error.traceback}
 
 
 def _python_close(session: RpcSession, params: Params) -> Result:

@@ -10,18 +10,19 @@ from dataclasses import replace
 from typing import IO, Final
 
 from wasmsand.rpc import values
-from wasmsand.rpc.backend import ProcessBackend, open_connection, send_pieces
+from wasmsand.rpc.backend import ProcessBackend, open_connection, send_pieces, spare_for
 from wasmsand.rpc.client import RpcConnection
 from wasmsand.rpc.failures import failures
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.process_copies import CopiedState, RemoteCapture
 from wasmsand.rpc.shared_process import FIRST, SandboxAddress, SharedProcess
-from wasmsand.sdk.errors import StateError
+from wasmsand.sdk.errors import SandboxClosedError, StateError
 from wasmsand.sdk.options import SETTINGS, SandboxOptions
 from wasmsand.sdk.state import SandboxState, SavedSession
 from wasmsand.sdk.unsupported import no_mounts
 
 _PIECE: Final = 1 << 20
+_SPARE_SECONDS: Final = 10.0
 _LIMITS: Final = tuple(option.name for option in SETTINGS if option.is_limit)
 
 
@@ -33,10 +34,13 @@ def load_process_state(
     chosen = options or SandboxOptions()
     if chosen.mounts:
         raise no_mounts(ProcessBackend.kind)
-    connection = open_connection(chosen)
+    with failures():
+        connection, begun = _begun(chosen, _wanted(options, only_files=only_files))
     try:
         with failures():
-            made = _loaded(connection, stream, options, only_files=only_files)
+            pieces = iter(lambda: stream.read(_PIECE), b"")
+            send_pieces(SandboxAddress(connection), begun, pieces)
+            made = connection.call("loaded", {})
             barriers = tuple(connection.call("confinement", {}).texts("barriers"))
     except BaseException:
         connection.close()
@@ -59,13 +63,23 @@ def load_process_state(
     return SandboxState(chosen, backend, None, tuple(sessions))
 
 
-def _loaded(
-    connection: RpcConnection,
-    stream: IO[bytes],
-    options: SandboxOptions | None,
-    *,
-    only_files: bool,
-) -> Params:
+def _begun(options: SandboxOptions, wanted: dict[str, object]) -> tuple[RpcConnection, Params]:
+    """A process that waits for the file. Raises `RpcError`."""
+    spare = spare_for(options)
+    if spare is not None:
+        try:
+            return spare, spare.call("load", wanted, _SPARE_SECONDS)
+        except SandboxClosedError:
+            pass  # the spare died or hangs: start a new process instead
+    connection = open_connection(options)
+    try:
+        return connection, connection.call("load", wanted)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _wanted(options: SandboxOptions | None, *, only_files: bool) -> dict[str, object]:
     wanted: dict[str, object] = {"onlyFiles": only_files, "asCommands": True}
     if options is None:
         wanted["savedOptions"] = True
@@ -73,9 +87,7 @@ def _loaded(
         wanted |= values.options_out(options)
         if options.network is not None and options.network.on_event is not None:
             wanted["networkEvents"] = True
-    begun = connection.call("load", wanted)
-    send_pieces(SandboxAddress(connection), begun, iter(lambda: stream.read(_PIECE), b""))
-    return connection.call("loaded", {})
+    return wanted
 
 
 def _options(made: Params, options: SandboxOptions | None) -> SandboxOptions:

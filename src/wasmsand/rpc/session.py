@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from wasmsand.rpc.params import invalid
 from wasmsand.rpc.protocol import SANDBOX_ERROR, RpcError
 from wasmsand.rpc.transfers import Transfer
-from wasmsand.sdk.backend import Backend, BackendProcess
+from wasmsand.sdk.backend import Backend, BackendProcess, BackendTerminal
 from wasmsand.sdk.client_programs import Captures, backend_of
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.errors import (
@@ -44,6 +44,8 @@ _COMMANDS_MAX: Final = 4096
 _TRANSFERS_MAX: Final = 64
 """Each incoming transfer has a thread."""
 _SESSIONS_MAX: Final = 256
+_TERMINALS_MAX: Final = 256
+"""With closed ones that were not released; the sandbox bounds the open ones."""
 _PACKAGE_ERRNO: Final = "ENOPKG"
 _Kept = TypeVar("_Kept")
 
@@ -130,6 +132,9 @@ class RpcSession:
         )
         self.transfers: Handles[Transfer] = Handles(
             "stream", _TRANSFERS_MAX, lambda transfer: transfer.close()
+        )
+        self.terminals: Handles[BackendTerminal] = Handles(
+            "terminal", _TERMINALS_MAX, lambda terminal: terminal.close()
         )
         self.shells: Handles[Shell] = Handles("shell", _SESSIONS_MAX, Shell.close)
         self.interpreters: Handles[PythonSession] = Handles(
@@ -224,6 +229,7 @@ class RpcSession:
     def _forget_work(self) -> None:
         self.commands.drop_all()
         self.captures.drop_all()
+        self.terminals.drop_all()
         for transfer in self.transfers.drop_all():
             transfer.close()
 

@@ -15,14 +15,19 @@ from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
+from wasmsand.sdk.python_values import is_json
 from wasmsand.sdk.results import (
+    DisplayItem,
     FileInfo,
     NetworkRules,
     PackageInfo,
     PortInfo,
     ProcessInfo,
+    PythonError,
+    PythonResult,
     Usage,
 )
+from wasmsand.wire import strict_json
 
 if TYPE_CHECKING:
     from wasmsand.sdk.mounts import Mount
@@ -250,3 +255,47 @@ def descriptors_in(params: Params, name: str) -> tuple[int, ...]:
     if any(not 3 <= number < 256 for number in numbers):
         raise invalid(f"{name} must be descriptors from 3 to 255")
     return tuple(numbers)
+
+
+def item_out(item: DisplayItem) -> dict[str, object]:
+    """An item; its forms are those of a notebook."""
+    return {
+        "data": item.as_json(),
+        "metadata": dict(item.metadata),
+        "isMain": item.is_main,
+        "displayId": item.display_id,
+    }
+
+
+def python_result_out(result: PythonResult) -> dict[str, object]:
+    """The result of a run of a Python session."""
+    has_value = _has_json(result)
+    error = result.error
+    return {
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "value": result.value if has_value else None,
+        "hasValue": has_value,
+        "repr": result.repr,
+        "error": None if error is None else _error_out(error),
+        "executionTimeMs": round(result.execution_time_ms, 3),
+        "timedOut": result.timed_out,
+        "truncated": result.truncated,
+        "results": [item_out(item) for item in result.results],
+    }
+
+
+def _has_json(result: PythonResult) -> bool:
+    """Whether JSON represents the result's value without a change. A number with thousands of
+    digits, or a deeply nested list, cannot be sent either."""
+    try:
+        if result.has_value and is_json(result.value):
+            strict_json.encode(result.value)
+            return True
+    except (ValueError, RecursionError):
+        pass
+    return False
+
+
+def _error_out(error: PythonError) -> dict[str, object]:
+    return {"type": error.type, "message": error.message, "traceback": error.traceback}

@@ -10,6 +10,8 @@ import os
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from wasmsand.machine.command import DEFAULT_USER, ROOT_USER
+
 _LAST_SIGNAL = 64
 _READ_STEP = 1024 * 1024
 _PACKAGES_MAX = 1000
@@ -37,6 +39,14 @@ def port(name: str, value: object) -> int:
     if not 1 <= value <= 65_535:
         raise ValueError(f"{name} must be from 1 to 65535, not {value}")
     return value
+
+
+def window_size(name: str, value: object) -> int:
+    """`value` as a number of columns or rows of a terminal."""
+    size = positive_integer(name, value)
+    if size > 65535:
+        raise ValueError(f"{name} must be at most 65535, not {size}")
+    return size
 
 
 def host_port(name: str, value: object) -> int:
@@ -158,6 +168,20 @@ def _checked_pieces(name: str, pieces: Iterable[object]) -> Iterator[bytes]:
         yield bytes(piece)
 
 
+def patterns(name: str, value: object) -> list[str]:
+    """`value` as patterns of file names."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f'{name} must be patterns such as ["*.pyc"], not {_kind(value)}')
+    return [text(f"{name}[{index}]", item) for index, item in enumerate(value)]
+
+
+def mapping(name: str, value: object) -> Mapping[object, object]:
+    """`value` as a mapping."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a mapping, not {_kind(value)}")
+    return value
+
+
 def command_line(command: object, shell: tuple[str, ...]) -> tuple[str, ...]:
     """The argument vector of `command`: a str is passed to `shell`, a sequence is run
     unchanged."""
@@ -171,6 +195,15 @@ def command_line(command: object, shell: tuple[str, ...]) -> tuple[str, ...]:
     if not words[0]:
         raise ValueError("command[0] must name a program, but is empty")
     return words
+
+
+def user_name(name: str, value: object) -> str:
+    """`value` as the name of a user; None is the usual one."""
+    if value is None:
+        return DEFAULT_USER
+    if value not in (DEFAULT_USER, ROOT_USER):
+        raise ValueError(f'{name} must be "user" or "root", not {value!r}'[:200])
+    return str(value)
 
 
 def file_mode(name: str, value: object) -> int:

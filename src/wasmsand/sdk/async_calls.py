@@ -27,6 +27,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 AsyncTextSink = Callable[[str], Awaitable[None] | None]
 """A callback for output: a function or a coroutine function; it runs in the event loop."""
+AsyncDataSink = Callable[[bytes], Awaitable[object] | object]
+"""A callback for the output of a terminal."""
 AsyncResultSink = Callable[[DisplayItem], Awaitable[None] | None]
 """A callback for what a Python program displays."""
 AsyncInputSource = Callable[[str], Awaitable[str | None] | str | None]

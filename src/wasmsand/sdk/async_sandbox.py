@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, overload
 
 from wasmsand.sdk.async_calls import (
+    AsyncDataSink,
     AsyncInputSource,
     AsyncResultSink,
     AsyncTextSink,
@@ -23,6 +24,7 @@ from wasmsand.sdk.async_calls import (
     remember_twin,
 )
 from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, SandboxTimeout, SandboxUser
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
@@ -56,6 +58,7 @@ from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import FileOrStream, Running, Snapshot, Snapshots
 from wasmsand.sdk.stores import Store
+from wasmsand.sdk.terminal import COLUMNS, ROWS, Terminal
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 if TYPE_CHECKING:
@@ -195,7 +198,8 @@ class AsyncCommands:
         stdin: bytes | str | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
+        user: SandboxUser = "user",
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
     ) -> CommandResult:
@@ -203,15 +207,17 @@ class AsyncCommands:
 
         A str is a script for bash. A sequence is a program, searched for in PATH, and its
         arguments; no shell is involved. `env` adds variables for this command; `cwd` and
-        `timeout_ms` replace the sandbox's values. `on_stdout` and `on_stderr` get text as it is
-        printed, on the calling thread; if one of them raises an exception, the command is ended
-        and `run` raises that exception.
+        `timeout_ms` replace the sandbox's values. With `user="root"` the command runs as the
+        sandbox's own root, who may change every file of the sandbox and has no other rights.
+        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread; if one of
+        them raises an exception, the command is ended and `run` raises that exception.
 
         `run` returns when the command has ended. A process that the command left in the
         background keeps running; its later output is dropped.
 
         After `timeout_ms` every process of the command is killed. The result then has exit code
-        124, `command timed out` on stderr, and the output so far. The sandbox stays usable.
+        124, `command timed out` on stderr, and the output so far. The sandbox stays usable. With
+        `timeout_ms=None` the command has no time limit.
         """
         return await call(
             self._blocking.run,
@@ -220,6 +226,7 @@ class AsyncCommands:
             env=env,
             cwd=cwd,
             timeout_ms=timeout_ms,
+            user=user,
             on_stdout=in_loop(on_stdout),
             on_stderr=in_loop(on_stderr),
         )
@@ -232,6 +239,7 @@ class AsyncCommands:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         timeout_ms: float | None = None,
+        user: SandboxUser = "user",
     ) -> AsyncCommandHandle:
         """Start `command` and return while it is running.
 
@@ -251,6 +259,7 @@ class AsyncCommands:
                 env=env,
                 cwd=cwd,
                 timeout_ms=timeout_ms,
+                user=user,
             )
         )
 
@@ -259,6 +268,13 @@ class AsyncCommands:
         left in the background.
         """
         return await call(self._blocking.list)
+
+    async def kill(self, pid: int) -> bool:
+        """End a process at once. If it is the first process of a command (`CommandHandle.pid`, or
+        `ProcessInfo.command_pid`), end every process of the command. Return False if there is no
+        such process.
+        """
+        return await call(self._blocking.kill, pid)
 
     def __repr__(self) -> str:
         return repr(self._blocking).replace("<", "<Async", 1)
@@ -334,16 +350,30 @@ class AsyncFiles:
         """
         return Stream(lambda: self._blocking.read_stream(path, chunk_size=chunk_size))
 
-    async def write(self, path: GuestPath, data: bytes | str | BinaryIO) -> None:
+    async def write(
+        self, path: GuestPath, data: bytes | str | BinaryIO, *, mode: int | None = None
+    ) -> None:
         """Create or replace a file, and create missing directories.
 
-        Text is encoded as UTF-8; a binary file object is read to its end. An existing file keeps
-        its mode and owner. It is replaced atomically: programs that have it open keep the old
-        content, and after a failure the old file remains.
+        Text is encoded as UTF-8; a binary file object is read to its end. `mode` are the permission
+        bits, such as 0o755; without it a new file has 0o644, and an existing one keeps its own. An
+        existing file keeps its owner. It is replaced atomically: programs that have it open keep
+        the old content, and after a failure the old file remains.
 
         Raises `NoSpaceError`, and changes nothing, if the file does not fit into `fs_limit_bytes`.
         """
-        await call(self._blocking.write, path, data)
+        await call(self._blocking.write, path, data, mode=mode)
+
+    async def write_many(
+        self, files: Mapping[str, bytes | str], *, mode: int | None = None
+    ) -> None:
+        """Create or replace several files, and create missing directories, in one request.
+
+        Either all files are written or none: if one cannot be written, those written before get
+        their old content back, and the exception names the file. Programs that run meanwhile may
+        see some of the new files before the others. `mode` is that of `write`, for all files.
+        """
+        await call(self._blocking.write_many, files, mode=mode)
 
     async def append(self, path: GuestPath, data: bytes | str) -> None:
         """Append to a file, which is created if it does not exist. Either all of `data` is
@@ -414,13 +444,25 @@ class AsyncFiles:
         """Set the permission bits; a symbolic link is followed."""
         await call(self._blocking.chmod, path, mode)
 
-    async def upload(self, host_path: str | os.PathLike[str], path: GuestPath) -> None:
+    async def upload(
+        self,
+        host_path: str | os.PathLike[str],
+        path: GuestPath,
+        *,
+        exclude: Iterable[str] = (),
+        gitignore: bool = False,
+    ) -> None:
         """Copy a file, or a directory with everything below it, from this machine to `path`.
 
-        Modes and times are kept, and links are copied as links. Existing files are replaced one
-        by one. Raises `OSError` for a file that cannot be read.
+        `exclude` are patterns of files that are left out, in the syntax of `.gitignore` files. With
+        `gitignore`, the `.gitignore` files of the directory and of its repository apply too. Modes
+        and times are kept, and links are copied as links.
+
+        Raises `OSError` for a file that cannot be read, and `NoSpaceError` if the files do not fit,
+        before anything is copied. A directory that is new in the sandbox appears complete or not at
+        all; in an existing one, files are replaced one by one.
         """
-        await call(self._blocking.upload, host_path, path)
+        await call(self._blocking.upload, host_path, path, exclude=exclude, gitignore=gitignore)
 
     async def download(
         self, path: GuestPath, host_path: str | os.PathLike[str]
@@ -727,7 +769,7 @@ class AsyncShell:
         command: str,
         *,
         stdin: bytes | str | None = None,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
     ) -> CommandResult:
@@ -811,7 +853,7 @@ class AsyncPythonSession:
         self,
         code: str,
         *,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
         on_result: AsyncResultSink | None = None,
@@ -826,7 +868,7 @@ class AsyncPythonSession:
         `input()` raises EOFError.
 
         If the program raises an exception, including `SystemExit`, the result contains it with its
-        traceback. After `timeout_ms` (by default the sandbox's) the program gets a
+        traceback. After `timeout_ms` (by default the sandbox's; None: never) the program gets a
         KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
         ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
         program ends the interpreter itself, `closed` is true and the next `run` raises
@@ -844,13 +886,119 @@ class AsyncPythonSession:
             on_input=in_loop(on_input),
         )
 
-    async def finish(self, *, timeout_ms: float | None = None) -> CommandResult:
+    async def finish(
+        self, *, timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT
+    ) -> CommandResult:
         """End the interpreter as a program ends: wait for its threads, call its `atexit` functions,
         write what its files have buffered. Return its last output and its exit code.
 
-        After `timeout_ms` (by default the sandbox's), it is killed. `close` kills it at once.
+        After `timeout_ms` (by default the sandbox's; None: never) it is killed. `close` kills it
+        at once.
         """
         return await call(self._blocking.finish, timeout_ms=timeout_ms)
+
+
+class AsyncTerminal:
+    """A program on a pseudo-terminal: type, read the screen's bytes, change the window's size.
+
+    Example:
+        async with await sandbox.pty() as terminal:
+            await terminal.write("stty size; exit\\n")
+            async for data in terminal:
+                print(data)
+
+    If a task is cancelled in `read`, output may be lost: use `timeout_ms`, or iterate.
+    """
+
+    def __init__(self, blocking: Terminal) -> None:
+        self._blocking = blocking
+        self._stream = Stream(lambda: iter(blocking))
+        self._turns = Turns()
+
+    @property
+    def pid(self) -> int:
+        """The process ID of the program in the sandbox."""
+        return self._blocking.pid
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the window."""
+        return self._blocking.size
+
+    @property
+    def exit_code(self) -> int | None:
+        """The program's exit code, once `wait`, `poll` or the end of the output has shown it."""
+        return self._blocking.exit_code
+
+    @property
+    def closed(self) -> bool:
+        """Whether the terminal was closed, by `close` or with its sandbox."""
+        return self._blocking.closed
+
+    async def write(self, data: bytes | str, *, timeout_ms: float | None = None) -> None:
+        """Type `data`; text is encoded as UTF-8. Enter is `\\r` or `\\n`, Ctrl-C is `\\x03`, Ctrl-D
+        is `\\x04`. Waits while the program does not read what was typed before.
+
+        Raises `InputTimeoutError` if not all of `data` is typed after `timeout_ms`: its `written`
+        is the number of bytes typed. Raises `CommandError` with EPIPE if the program has ended, and
+        with EBADF after `close`.
+        """
+        await call(self._blocking.write, data, timeout_ms=timeout_ms)
+
+    async def read(self, *, timeout_ms: float | None = None) -> bytes:
+        """Wait for output, and return it; empty when the program has ended and all its output was
+        read.
+
+        Raises `TimeoutError` if there is none for `timeout_ms`. One thread reads at a time. With
+        `on_data`, output cannot be read.
+        """
+        return await self._turns.call(self._blocking.read, timeout_ms=timeout_ms)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Yield the output as it arrives, until the program has ended."""
+        return self._stream
+
+    async def resize(self, cols: int, rows: int) -> None:
+        """Change the size of the window; the programs get SIGWINCH."""
+        await call(self._blocking.resize, cols, rows)
+
+    async def wait(self, *, timeout_ms: float | None = None) -> int:
+        """Wait for the end of the program, and return its exit code.
+
+        A program whose output nobody reads may wait forever: read it first, or use `on_data`; then
+        `wait` returns after the last call of `on_data`, and raises what it raised. Raises
+        `TimeoutError` if the program is still running after `timeout_ms`.
+        """
+        return await call(self._blocking.wait, timeout_ms=timeout_ms)
+
+    async def poll(self) -> int | None:
+        """Return the exit code, or None while the program is running."""
+        return await call(self._blocking.poll)
+
+    async def kill(self) -> None:
+        """End every process that was started on the terminal, at once. Output that was not read
+        can still be read. Calling it again does nothing.
+        """
+        await call(self._blocking.kill)
+
+    async def close(self) -> None:
+        """Hang up: the programs get SIGHUP, as when a terminal's window is closed. A program that
+        ignores SIGHUP (`nohup`) keeps running. Calling it again does nothing.
+        """
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncTerminal:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.end()
+
+    async def end(self) -> None:
+        """`kill` and `close`. The end of a `with` block does this."""
+        await call(self._blocking.end)
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
 
 
 class AsyncSandbox:
@@ -1151,6 +1299,36 @@ class AsyncSandbox:
         """
         return AsyncPythonSession(
             await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin)
+        )
+
+    async def pty(
+        self,
+        command: str | Sequence[str] | None = None,
+        *,
+        cols: int = COLUMNS,
+        rows: int = ROWS,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        on_data: AsyncDataSink | None = None,
+    ) -> AsyncTerminal:
+        """Start a program on a pseudo-terminal: an interactive bash, or `command`, which is a
+        script for bash, or a program and its arguments.
+
+        Read the output, or get it by `on_data`, which is called on another thread. `TERM` is
+        `xterm-256color` unless `env` says otherwise. There is no time limit. A terminal that nobody
+        refers to any more hangs up. Raises `CommandError`.
+        """
+        return AsyncTerminal(
+            await obtain(
+                Terminal.end,
+                self._blocking.pty,
+                command,
+                cols=cols,
+                rows=rows,
+                env=env,
+                cwd=cwd,
+                on_data=in_loop(on_data),
+            )
         )
 
     @property

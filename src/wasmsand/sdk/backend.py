@@ -32,6 +32,7 @@ from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Protocol
 
 from wasmsand.machine.command import (
+    DEFAULT_USER,
     STDERR,
     STDIN,
     STDOUT,
@@ -41,6 +42,7 @@ from wasmsand.machine.command import (
     Ended,
     Output,
 )
+from wasmsand.machine.many_files import FileWrite
 from wasmsand.sdk.package_requests import PackageRequest
 from wasmsand.sdk.results import (
     FileInfo,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CANCELLATION",
+    "DEFAULT_USER",
     "STDERR",
     "STDIN",
     "STDOUT",
@@ -74,6 +77,7 @@ __all__ = [
     "CommandRequest",
     "Completed",
     "Ended",
+    "FileWrite",
     "Output",
     "PackageRequest",
 ]
@@ -129,7 +133,11 @@ class BackendProcess(Protocol):
 
     def now(self) -> float:
         """The current time, in seconds, of the clock for every `timeout_seconds` below. Callers
-        that wait in several steps use it to compute deadlines."""
+        that wait in several steps use it to compute deadlines. It may stand still while the sandbox
+        compiles one of its own programs, so look at it again after a `TimeoutError`."""
+
+    def uncounted_seconds(self) -> float:
+        """How long this clock has stood still so far."""
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Wait for output, and return everything that was written since the last call.
@@ -153,19 +161,34 @@ class BackendProcess(Protocol):
         """Wait for the end of the process, even if its output was not read. Returns None if the
         process still runs after `timeout_seconds` (0 does not wait)."""
 
+    def take_notices(self) -> tuple[str, ...]:
+        """What the sandbox did to the processes of a command that still runs, each once. A backend
+        that does not know it before the end of the command returns nothing."""
+
     def kill(self) -> None:
         """End every process of the command; idempotent."""
 
 
 class BackendTerminal(Protocol):
-    """A program on a pseudo-terminal, as a terminal emulator sees it."""
+    """A program on a pseudo-terminal, as a terminal emulator sees it.
 
-    def read(self, count: int = 65536) -> bytes:
+    A bounded amount of output is buffered; when the buffer is full, the program waits. When the
+    object is garbage-collected, the terminal hangs up.
+    """
+
+    @property
+    def pid(self) -> int:
+        """The pid of the started process."""
+
+    def read(self, count: int = 65536, timeout_seconds: float | None = None) -> bytes:
         """Wait for output, and return up to `count` bytes of it. The result is empty when the
-        program has ended and all output was read. One thread reads at a time."""
+        program has ended and all output was read, and after `close`. One thread reads at a time.
+        Raises `TimeoutError`."""
 
-    def write(self, data: bytes) -> None:
-        """Send input, as if it were typed."""
+    def write(self, data: bytes, timeout_seconds: float | None = None) -> int:
+        """Send input, as if it were typed; wait while the program does not read. Returns how many
+        bytes were accepted: all, or fewer on a timeout. Raises `CommandError`: EPIPE if the program
+        has ended, EBADF after `close`."""
 
     def resize(self, rows: int, columns: int) -> None:
         """Change the size of the window."""
@@ -173,8 +196,11 @@ class BackendTerminal(Protocol):
     def wait(self, timeout_seconds: float | None = None) -> int | None:
         """The program's exit code; None if it still runs after `timeout_seconds`."""
 
+    def kill(self) -> None:
+        """End every process of the command; idempotent."""
+
     def close(self) -> None:
-        """Hang up the terminal."""
+        """Hang up the terminal; idempotent."""
 
 
 class Backend(Protocol):
@@ -233,6 +259,10 @@ class Backend(Protocol):
         """How many bytes a captured program or a state holds at most; what it shares with others
         counts too."""
 
+    def kill_process(self, pid: int) -> bool:
+        """End a process or, if the host started it, every process of its command. False if there is
+        none."""
+
     def signal(self, pid: int, number: int) -> None:
         """Send a signal. Raises `CommandError` (ESRCH) if there is no such process."""
 
@@ -249,6 +279,9 @@ class Backend(Protocol):
 
         Missing directories are created. Without `mode`, an existing file keeps its mode.
         """
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """Write several files as `write_file` does: all of them, or none."""
 
     def append_file(self, path: str, data: bytes) -> None:
         """Append all of `data`, or nothing, to a regular file. A missing file is created, with the

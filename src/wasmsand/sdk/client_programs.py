@@ -28,7 +28,6 @@ from wasmsand.sdk.state import (
     SandboxState,
     Snapshot,
     checked_name,
-    take_state,
 )
 
 CAPTURES_MAX: Final = 64
@@ -164,8 +163,7 @@ def snapshot_with(
 ) -> Snapshot:
     """`Sandbox.snapshot`, with captured commands; the sandbox does not keep the snapshot."""
     checked = checked_name(name)
-    parts = [*sandbox.sessions, *programs]
-    return Snapshot(take_state(sandbox._attachment, parts, running), checked)
+    return Snapshot(sandbox._taken(running, programs), checked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Final
+from typing import Final, Literal
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.backend import STDERR, STDIN, STDOUT, CommandRequest
@@ -19,12 +19,19 @@ from wasmsand.sdk.options import SandboxOptions
 _SHELL: Final = ("/bin/bash", "-c")
 
 
-class _Inherited(Enum):
-    TIMEOUT = "the sandbox's own"
+class SandboxTimeout(Enum):
+    """The type of `SANDBOX_TIMEOUT`."""
+
+    INHERITED = "the sandbox's own"
+
+    def __repr__(self) -> str:
+        return "SANDBOX_TIMEOUT"
 
 
-SANDBOX_TIMEOUT: Final = _Inherited.TIMEOUT
+SANDBOX_TIMEOUT: Final = SandboxTimeout.INHERITED
 """A value of `timeout_ms`: use the sandbox's `timeout_ms`."""
+SandboxUser = Literal["user", "root"]
+"""As whom a command runs."""
 
 
 class CommandBuilder:
@@ -54,24 +61,26 @@ class CommandBuilder:
         environ: object = None,
         cwd: object = None,
         timeout_ms: object = SANDBOX_TIMEOUT,
+        user: object = None,
         inputs: Sequence[int] = (),
         outputs: Sequence[int] = (),
     ) -> CommandRequest:
         """`command` is a bash script, or a program and its arguments. If `stdin` is None, the
         input stays open. `env` is added to the sandbox's variables; `environ` replaces all of
-        them. If `timeout_ms` is None, there is no timeout. `inputs` and `outputs` are additional
-        descriptors.
+        them. If `timeout_ms` is None, there is no timeout. `user` is "user" (or None) or "root".
+        `inputs` and `outputs` are additional descriptors.
 
         Raises `TypeError` and `ValueError` for invalid arguments.
         """
         argv = arguments.command_line(command, _SHELL)
         payload = None if stdin is None else arguments.content("stdin", stdin)
+        name = arguments.user_name("user", user)
         directory = self._cwd
         if cwd is not None:
             directory = arguments.guest_path("cwd", cwd, directory)
         if environ is None:
             extra = arguments.variables("env", env)
-            variables = command_environment(self._variables(), extra, cwd=directory)
+            variables = command_environment(self._variables(), extra, cwd=directory, user=name)
         elif env is None:
             variables = arguments.variables("environ", environ)
         else:
@@ -86,6 +95,7 @@ class CommandBuilder:
             payload,
             tuple(inputs),
             tuple(outputs),
+            name,
         )
 
     def seconds(self, timeout_ms: object = SANDBOX_TIMEOUT) -> float | None:

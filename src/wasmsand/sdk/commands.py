@@ -13,7 +13,12 @@ from collections.abc import Mapping, Sequence
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import CANCELLATION
-from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder
+from wasmsand.sdk.command_builder import (
+    SANDBOX_TIMEOUT,
+    CommandBuilder,
+    SandboxTimeout,
+    SandboxUser,
+)
 from wasmsand.sdk.command_handle import CommandHandle
 from wasmsand.sdk.output import Collector, TextSink, command_result
 from wasmsand.sdk.results import CommandResult, ProcessInfo
@@ -37,7 +42,8 @@ class Commands:
         stdin: bytes | str | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
+        user: SandboxUser = "user",
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
     ) -> CommandResult:
@@ -49,15 +55,17 @@ class Commands:
 
         A str is a script for bash. A sequence is a program, searched for in PATH, and its
         arguments; no shell is involved. `env` adds variables for this command; `cwd` and
-        `timeout_ms` replace the sandbox's values. `on_stdout` and `on_stderr` get text as it is
-        printed, on the calling thread; if one of them raises an exception, the command is ended
-        and `run` raises that exception.
+        `timeout_ms` replace the sandbox's values. With `user="root"` the command runs as the
+        sandbox's own root, who may change every file of the sandbox and has no other rights.
+        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread; if one of
+        them raises an exception, the command is ended and `run` raises that exception.
 
         `run` returns when the command has ended. A process that the command left in the
         background keeps running; its later output is dropped.
 
         After `timeout_ms` every process of the command is killed. The result then has exit code
-        124, `command timed out` on stderr, and the output so far. The sandbox stays usable.
+        124, `command timed out` on stderr, and the output so far. The sandbox stays usable. With
+        `timeout_ms=None` the command has no time limit.
         """
         backend = self._attachment.backend
         request = self._builder.request(
@@ -65,7 +73,8 @@ class Commands:
             stdin=b"" if stdin is None else stdin,
             env=env,
             cwd=cwd,
-            timeout_ms=SANDBOX_TIMEOUT if timeout_ms is None else timeout_ms,
+            timeout_ms=timeout_ms,
+            user=user,
         )
         arguments.callback("on_stdout", on_stdout)
         arguments.callback("on_stderr", on_stderr)
@@ -94,6 +103,7 @@ class Commands:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         timeout_ms: float | None = None,
+        user: SandboxUser = "user",
     ) -> CommandHandle:
         """Start `command` and return while it is running.
 
@@ -112,7 +122,7 @@ class Commands:
         """
         backend = self._attachment.backend
         request = self._builder.request(
-            command, stdin=stdin, env=env, cwd=cwd, timeout_ms=timeout_ms
+            command, stdin=stdin, env=env, cwd=cwd, timeout_ms=timeout_ms, user=user
         )
         process = backend.start(request)
         return CommandHandle(self._attachment, process, command)
@@ -125,6 +135,17 @@ class Commands:
             [process.argv for process in sandbox.commands.list()]
         """
         return self._attachment.backend.processes()
+
+    def kill(self, pid: int) -> bool:
+        """End a process at once. If it is the first process of a command (`CommandHandle.pid`, or
+        `ProcessInfo.command_pid`), end every process of the command. Return False if there is no
+        such process.
+
+        Example:
+            command = sandbox.commands.start("sleep 1000")
+            sandbox.commands.kill(command.pid)
+        """
+        return self._attachment.backend.kill_process(arguments.positive_integer("pid", pid))
 
     def __repr__(self) -> str:
         return f"<Commands of {self._attachment!r}>"

@@ -202,7 +202,7 @@ class Conversation(Generic[_Request]):
         try:
             self._send(text, request, deadline)
             while not request.answered and not request.truncated:
-                self._take(request, self._left(request, deadline))
+                self._take_in_time(request, deadline)
             if not request.answered:
                 self._end(request)
         except TimeoutError:
@@ -217,6 +217,7 @@ class Conversation(Generic[_Request]):
             with self._signalling:
                 request.is_over.set()
         request.seconds = self.process.now() - began
+        request.notices += self.process.take_notices()
 
     def finish(self, request: _Request, timeout_seconds: float | None) -> None:
         """Close the interpreter's input, and collect output until it has ended. After the timeout,
@@ -231,7 +232,7 @@ class Conversation(Generic[_Request]):
         try:
             self.process.close_input(self._dialect.request_fd)
             while not request.answered and not request.truncated:
-                self._take(request, self._left(request, deadline))
+                self._take_in_time(request, deadline)
         except TimeoutError:
             request.timed_out = True
         finally:
@@ -256,6 +257,16 @@ class Conversation(Generic[_Request]):
         if deadline is None:
             return None
         return deadline + request.paused_seconds - self.process.now()
+
+    def _take_in_time(self, request: _Request, deadline: float | None) -> None:
+        """Wait for output until the deadline. Raises `TimeoutError`."""
+        try:
+            self._take(request, self._left(request, deadline))
+        except TimeoutError:
+            # The clock may have stood still: see `BackendProcess.now`.
+            left = self._left(request, deadline)
+            if left is None or left <= 0:
+                raise
 
     def _send(self, text: bytes, request: _Request, deadline: float | None) -> None:
         """Send all of the request. Raises `TimeoutError` if the interpreter does not read."""
@@ -306,6 +317,7 @@ class Conversation(Generic[_Request]):
             ended = self.process.wait()
             assert ended is not None, "wait() without a time limit waits"
             self.exit_code = ended.exit_code
+            request.notices += ended.notices
             self._has_ended = request.answered = True
         for output in outputs:
             if output.fd == self._dialect.report_fd:

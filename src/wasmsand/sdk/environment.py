@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from wasmsand.machine.command import DEFAULT_USER, ROOT_USER
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.options import HOME
@@ -25,9 +26,16 @@ BASE_VARIABLES: Mapping[str, str] = {
 }
 
 
-def command_environment(*layers: Mapping[str, str], cwd: str) -> dict[str, str]:
+_ROOT_VARIABLES: Mapping[str, str] = {"HOME": "/root", "USER": ROOT_USER, "LOGNAME": ROOT_USER}
+
+
+def command_environment(
+    *layers: Mapping[str, str], cwd: str, user: str = DEFAULT_USER
+) -> dict[str, str]:
     """The environment of one command: the base, PWD, then each of `layers`."""
     environment = {**BASE_VARIABLES, "PWD": cwd}
+    if user == ROOT_USER:
+        environment.update(_ROOT_VARIABLES)
     for layer in layers:
         environment.update(layer)
     return environment

@@ -10,16 +10,19 @@ from __future__ import annotations
 import builtins
 import os
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.errors import FileError
+from wasmsand.sdk.backend import FileWrite
+from wasmsand.sdk.errors import FileError, no_space
 from wasmsand.sdk.globbing import matcher
+from wasmsand.sdk.ignoring import IgnoreRules
 from wasmsand.sdk.results import FileInfo
-from wasmsand.sdk.transfer import pack_directory, unpack_directory, unpack_file
+from wasmsand.sdk.transfer import unpack_directory, unpack_file
+from wasmsand.sdk.uploading import upload_directory
 from wasmsand.sdk.watching import FileWatch
 
 CHUNK: Final = 1024 * 1024
@@ -83,7 +86,9 @@ class Files:
             offset += len(piece)
             piece = self._attachment.backend.read_file(guest, offset, size)
 
-    def write(self, path: GuestPath, data: bytes | str | BinaryIO) -> None:
+    def write(
+        self, path: GuestPath, data: bytes | str | BinaryIO, *, mode: int | None = None
+    ) -> None:
         """Create or replace a file, and create missing directories.
 
         Example:
@@ -91,16 +96,45 @@ class Files:
             with open("photo.jpg", "rb") as photo:
                 sandbox.files.write("photo.jpg", photo)
 
-        Text is encoded as UTF-8; a binary file object is read to its end. An existing file keeps
-        its mode and owner. It is replaced atomically: programs that have it open keep the old
-        content, and after a failure the old file remains.
+        Text is encoded as UTF-8; a binary file object is read to its end. `mode` are the permission
+        bits, such as 0o755; without it a new file has 0o644, and an existing one keeps its own. An
+        existing file keeps its owner. It is replaced atomically: programs that have it open keep
+        the old content, and after a failure the old file remains.
 
         Raises `NoSpaceError`, and changes nothing, if the file does not fit into `fs_limit_bytes`.
         """
         guest = self._path(path)
         limit = self._attachment.options.fs_limit_bytes
         payload = arguments.content_or_file("data", data, limit)
-        self._attachment.backend.write_file(guest, payload)
+        bits = None if mode is None else arguments.file_mode("mode", mode)
+        self._attachment.backend.write_file(guest, payload, mode=bits)
+
+    def write_many(
+        self,
+        files: Mapping[str, bytes | str],
+        *,
+        mode: int | None = None,
+    ) -> None:
+        """Create or replace several files, and create missing directories, in one request.
+
+        Example:
+            sandbox.files.write_many({"src/a.py": "A = 1\\n", "src/b.py": "B = 2\\n"})
+
+        Either all files are written or none: if one cannot be written, those written before get
+        their old content back, and the exception names the file. Programs that run meanwhile may
+        see some of the new files before the others. `mode` is that of `write`, for all files.
+        """
+        self._attachment.check_open()
+        options = self._attachment.options
+        bits = None if mode is None else arguments.file_mode("mode", mode)
+        wanted, room = [], options.fs_limit_bytes
+        for path, data in arguments.mapping("files", files).items():
+            guest, payload = self._path(path), arguments.content("data", data)
+            room -= len(payload)
+            if room < 0:
+                raise no_space(guest, options.fs_limit_bytes)
+            wanted.append(FileWrite(guest, payload, bits))
+        self._attachment.backend.write_files(wanted)
 
     def append(self, path: GuestPath, data: bytes | str) -> None:
         """Append to a file, which is created if it does not exist. Either all of `data` is
@@ -248,24 +282,36 @@ class Files:
 
     # Trees.
 
-    def upload(self, host_path: str | os.PathLike[str], path: GuestPath) -> None:
+    def upload(
+        self,
+        host_path: str | os.PathLike[str],
+        path: GuestPath,
+        *,
+        exclude: Iterable[str] = (),
+        gitignore: bool = False,
+    ) -> None:
         """Copy a file, or a directory with everything below it, from this machine to `path`.
 
         Example:
-            sandbox.files.upload("../project", "project")
+            sandbox.files.upload("../project", "project", exclude=[".git"], gitignore=True)
 
-        Modes and times are kept, and links are copied as links. Existing files are replaced one
-        by one. Raises `OSError` for a file that cannot be read.
+        `exclude` are patterns of files that are left out, in the syntax of `.gitignore` files. With
+        `gitignore`, the `.gitignore` files of the directory and of its repository apply too. Modes
+        and times are kept, and links are copied as links.
+
+        Raises `OSError` for a file that cannot be read, and `NoSpaceError` if the files do not fit,
+        before anything is copied. A directory that is new in the sandbox appears complete or not at
+        all; in an existing one, files are replaced one by one.
         """
         source = Path(arguments.host_path("host_path", host_path))
         guest = self._path(path)
-        backend = self._attachment.backend
+        excluded = IgnoreRules().with_lines(arguments.patterns("exclude", exclude))
         if source.is_dir():
-            backend.import_tar(guest, pack_directory(source))
+            backend = self._attachment.backend
+            upload_directory(backend, source, guest, excluded, gitignore=bool(gitignore))
             return
         with source.open("rb") as file:
-            self.write(guest, file)
-        backend.chmod(guest, source.stat().st_mode & 0o777)
+            self.write(guest, file, mode=source.stat().st_mode & 0o777)
 
     def download(self, path: GuestPath, host_path: str | os.PathLike[str]) -> builtins.list[str]:
         """Copy a file, or a directory with everything below it, to `host_path` on this machine.

@@ -163,6 +163,9 @@ class Keeper:
     def _taken(
         self, backend: Backend, held: ExitStack, makes_still: bool, is_last: bool, is_strict: bool
     ) -> SandboxState:
+        # Imported here, because this module is imported with the SDK.
+        from wasmsand.sdk.local_files import require_savable
+
         saved: list[SavedSession] = []
         for session in self._kept.live_sessions():
             if makes_still:
@@ -174,6 +177,7 @@ class Keeper:
                     continue
             try:
                 captured = session._capture(backend)
+                require_savable(captured)
             except StateError as error:
                 if is_strict:
                     raise

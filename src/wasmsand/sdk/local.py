@@ -34,14 +34,17 @@ from wasmsand.machine import (
     list_processes,
     send_signal,
 )
+from wasmsand.machine.many_files import NotWritten, write_files
 from wasmsand.machine.mounts.table import MountProblem
 from wasmsand.machine.network.extra import InspectionImpossible
+from wasmsand.machine.processes import end_process
 from wasmsand.sdk.backend import (
     BackendProcess,
     BackendTerminal,
     Cancellation,
     CommandRequest,
     Completed,
+    FileWrite,
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
@@ -60,7 +63,7 @@ from wasmsand.sdk.local_disk import read_disk, write_disk
 from wasmsand.sdk.local_mounts import LocalMounts, mount_request
 from wasmsand.sdk.local_network import LocalNetwork
 from wasmsand.sdk.local_ports import LocalPorts
-from wasmsand.sdk.local_process import LocalProcess
+from wasmsand.sdk.local_process import LocalProcess, LocalTerminal
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import (
     PackageRequest,
@@ -171,7 +174,7 @@ class LocalBackend(LocalMounts, LocalNetwork, LocalPorts):
         try:
             return LocalProcess(self._machine.adopt(captured, is_last=is_last), name)
         except KernelError as error:
-            raise StateError(f"no room for the copy of {name}: {error}") from None
+            raise StateError(f"the copy of {name} cannot run: {error}") from None
 
     # Commands.
 
@@ -199,9 +202,10 @@ class LocalBackend(LocalMounts, LocalNetwork, LocalPorts):
     def open_terminal(self, request: CommandRequest, rows: int, columns: int) -> BackendTerminal:
         """See `Backend`."""
         try:
-            return self._machine.open_terminal(request, rows, columns)
+            terminal = self._machine.open_terminal(request, rows, columns)
         except KernelError as error:
             raise self._start_failure(error, request) from None
+        return LocalTerminal(terminal, request.argv[0])
 
     def _start_failure(self, error: KernelError, request: CommandRequest) -> SandboxError:
         """The public exception for a command that could not be started."""
@@ -212,6 +216,12 @@ class LocalBackend(LocalMounts, LocalNetwork, LocalPorts):
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""
         return [_process_info(entry) for entry in list_processes(self._machine)]
+
+    def kill_process(self, pid: int) -> bool:
+        """See `Backend`."""
+        killed: list[bool] = []
+        self._machine.change(lambda: killed.append(end_process(self._machine, pid)))
+        return killed[0]
 
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
@@ -268,6 +278,14 @@ class LocalBackend(LocalMounts, LocalNetwork, LocalPorts):
     def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """See `Backend`."""
         self._change(path, lambda: self._files.write(path, data, mode=mode))
+
+    def write_files(self, files: Sequence[FileWrite]) -> None:
+        """See `Backend`."""
+        try:
+            self._machine.change(lambda: write_files(self._files, files))
+        except NotWritten as problem:
+            with self._file_errors(problem.path):
+                raise problem.error from None
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""

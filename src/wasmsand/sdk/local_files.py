@@ -24,6 +24,7 @@ from wasmsand.machine.saved import (
     write_machine,
 )
 from wasmsand.machine.saved.checked import Fields
+from wasmsand.machine.saved.processes import require_no_mounts
 from wasmsand.machine.sessions import CapturedSession
 from wasmsand.sdk.errors import (
     ImageMissingError,
@@ -61,6 +62,16 @@ def write_local(state: SandboxState, name: str | None, stream: IO[bytes]) -> Non
         write_machine(stream, machine, captured, _about(state, name))
     except StateRejected as error:
         raise StateError(str(error)) from None
+
+
+def require_savable(captured: object) -> None:
+    """Raise `StateError` if a captured program cannot be saved. What a server has captured is
+    checked there."""
+    if isinstance(captured, CapturedSession):
+        try:
+            require_no_mounts(captured.process)
+        except StateRejected as error:
+            raise StateError(str(error)) from None
 
 
 def _about(state: SandboxState, name: str | None) -> dict[str, Any]:

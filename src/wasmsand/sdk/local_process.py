@@ -1,11 +1,11 @@
-"""A program of a machine in this process, as a `BackendProcess`.
+"""A program of a machine in this process, as a `BackendProcess` or a `BackendTerminal`.
 
-Owns `LocalProcess`. Rules: as in `local`.
+Owns `LocalProcess` and `LocalTerminal`. Rules: as in `local`.
 """
 
 from __future__ import annotations
 
-from wasmsand.machine import StreamedProcess
+from wasmsand.machine import SandboxTerminal, StreamedProcess
 from wasmsand.sdk.backend import STDIN, Ended, Output
 from wasmsand.sdk.errors import command_errors
 
@@ -31,6 +31,10 @@ class LocalProcess:
         """See `BackendProcess`."""
         return self._process.now()
 
+    def uncounted_seconds(self) -> float:
+        """See `BackendProcess`."""
+        return self._process.uncounted_seconds()
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
         return self._process.read(timeout_seconds)
@@ -48,6 +52,48 @@ class LocalProcess:
         """See `BackendProcess`."""
         return self._process.wait(timeout_seconds)
 
+    def take_notices(self) -> tuple[str, ...]:
+        """See `BackendProcess`."""
+        return self._process.take_notices()
+
     def kill(self) -> None:
         """See `BackendProcess`."""
         self._process.kill()
+
+
+class LocalTerminal:
+    """A program on a terminal of the machine, as a `BackendTerminal`."""
+
+    def __init__(self, terminal: SandboxTerminal, program: str) -> None:
+        self._terminal = terminal
+        self._program = program
+
+    @property
+    def pid(self) -> int:
+        """See `BackendTerminal`."""
+        return self._terminal.pid
+
+    def read(self, count: int = 65536, timeout_seconds: float | None = None) -> bytes:
+        """See `BackendTerminal`."""
+        return self._terminal.read(count, timeout_seconds)
+
+    def write(self, data: bytes, timeout_seconds: float | None = None) -> int:
+        """See `BackendTerminal`."""
+        with command_errors(self._program):
+            return self._terminal.write(data, timeout_seconds)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """See `BackendTerminal`."""
+        self._terminal.resize(rows, columns)
+
+    def wait(self, timeout_seconds: float | None = None) -> int | None:
+        """See `BackendTerminal`."""
+        return self._terminal.wait(timeout_seconds)
+
+    def kill(self) -> None:
+        """See `BackendTerminal`."""
+        self._terminal.kill()
+
+    def close(self) -> None:
+        """See `BackendTerminal`."""
+        self._terminal.close()

@@ -33,9 +33,16 @@ class PolledProcess(ABC):
     def _wait_for(self, seconds: float) -> Ended | None:
         """How the command ended; None if it still runs after `seconds`."""
 
+    _uncounted_seconds = 0.0
+    """As the last answer said; set by `_read_for`."""
+
     def now(self) -> float:
         """See `BackendProcess`. This is the host's time, because requests carry relative times."""
-        return time.monotonic()
+        return time.monotonic() - self._uncounted_seconds
+
+    def uncounted_seconds(self) -> float:
+        """See `BackendProcess`."""
+        return self._uncounted_seconds
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
@@ -66,6 +73,10 @@ class PolledProcess(ABC):
             ended = self._wait_for(_step(deadline))
             if ended is not None or _is_over(deadline):
                 return ended
+
+    def take_notices(self) -> tuple[str, ...]:
+        """See `BackendProcess`."""
+        return ()
 
 
 def _deadline(timeout_seconds: float | None) -> float | None:

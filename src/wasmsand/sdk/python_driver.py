@@ -182,10 +182,11 @@ def described(value: object) -> dict[str, bytes]:
         segments["value"] = encoded(json.dumps(value, ensure_ascii=False))
     elif kind.__module__ != "builtins":
         part("display").display_value(value, shown)
-    elif part("values").is_plain(value):
-        segments["value"] = encoded(json.dumps(value, ensure_ascii=False))
-    if len(segments.get("value", b"")) > VALUE_BYTES_MAX:
-        del segments["value"]
+    else:
+        segments.update(part("values").segments(value))
+    for name in ("value", "typed"):
+        if len(segments.get(name, b"")) > VALUE_BYTES_MAX:
+            del segments[name]
     return segments
 
 

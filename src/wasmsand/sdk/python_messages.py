@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from wasmsand.sdk.python_values import NoValue, typed_value
 from wasmsand.sdk.results import DisplayItem, PythonError
 from wasmsand.wire import strict_json
 
@@ -76,13 +77,18 @@ def as_text(data: bytes) -> str:
 
 
 def value_of(message: Message) -> Any:
-    """The value in an answer, if JSON can represent it; otherwise None. Python's NaN and infinities
-    are values too."""
-    data = message.segments.get("value", b"null")
+    """The value in an answer. Python's NaN and infinities are values too. Raises `NoValue` if the
+    answer has none."""
+    data = message.segments.get("value")
+    typed = message.segments.get("typed", b"")
+    if max(len(data or b""), len(typed)) > JSON_MAX:
+        raise NoValue("too long")
+    if data is None:
+        return typed_value(as_text(typed))
     try:
-        return json.loads(as_text(data)) if len(data) <= JSON_MAX else None
+        return json.loads(as_text(data))
     except (ValueError, RecursionError):
-        return None
+        raise NoValue("not JSON") from None
 
 
 def error_of(message: Message) -> PythonError | None:

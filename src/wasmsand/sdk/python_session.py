@@ -19,11 +19,12 @@ from typing import Any, Final
 from wasmsand.sdk import arguments, python_messages
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess
-from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder, SandboxTimeout
 from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.python_messages import Message
 from wasmsand.sdk.python_source import driver_command
+from wasmsand.sdk.python_values import NoValue
 from wasmsand.sdk.results import CommandResult, DisplayItem, PythonError, PythonResult
 from wasmsand.sdk.session import Session, new_identity
 
@@ -32,15 +33,15 @@ ResultSink = Callable[[DisplayItem], None]
 InputSource = Callable[[str], str | None]
 """Answers `input()`: gets the prompt, and returns a line, or None for the end of the input."""
 
-_PROGRAM: Final = "python3"
-_REQUESTS, _ANSWERS = 103, 104
+PROGRAM: Final = "python3"
+REQUESTS_FD, ANSWERS_FD = 103, 104
 _REPLY_MAX: Final = 32 * 1024
 """Bytes of a reply; it fits in a pipe that the driver has just emptied."""
 _QUESTIONS_MAX: Final = 1 << 31
 _ENDED: Final = "ESRCH: the interpreter has ended; open another one with sandbox.python()"
 
 
-class PythonSession(Session["_Run"]):
+class PythonSession(Session["PythonRun"]):
     """A Python session: variables, functions and imports persist.
 
     Example:
@@ -59,17 +60,17 @@ class PythonSession(Session["_Run"]):
         stdin: bytes | str = b"",
     ) -> None:
         request = builder.request(
-            (_PROGRAM, "-c", driver_command(_REQUESTS, _ANSWERS)),
+            (PROGRAM, "-c", driver_command(REQUESTS_FD, ANSWERS_FD)),
             stdin=arguments.content("stdin", stdin),
             env=env,
             cwd=cwd,
             timeout_ms=None,
-            inputs=(_REQUESTS,),
-            outputs=(_ANSWERS,),
+            inputs=(REQUESTS_FD,),
+            outputs=(ANSWERS_FD,),
         )
         identity = new_identity()
         request = replace(request, session=(self.kind, identity))
-        self._open(attachment, attachment.backend.start(request), _DIALECT, identity)
+        self._open(attachment, attachment.backend.start(request), DIALECT, identity)
 
     kind = "python"
 
@@ -79,7 +80,7 @@ class PythonSession(Session["_Run"]):
     ) -> PythonSession:
         """The session of an interpreter that was copied with its sandbox."""
         session = cls.__new__(cls)
-        session._open(attachment, process, _DIALECT, identity)
+        session._open(attachment, process, DIALECT, identity)
         return session
 
     def _capture(self, backend: Backend) -> object:
@@ -90,7 +91,7 @@ class PythonSession(Session["_Run"]):
         self,
         code: str,
         *,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
         on_result: ResultSink | None = None,
@@ -109,7 +110,7 @@ class PythonSession(Session["_Run"]):
         `input()` raises EOFError.
 
         If the program raises an exception, including `SystemExit`, the result contains it with its
-        traceback. After `timeout_ms` (by default the sandbox's) the program gets a
+        traceback. After `timeout_ms` (by default the sandbox's; None: never) the program gets a
         KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
         ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
         program ends the interpreter itself, `closed` is true and the next `run` raises
@@ -123,7 +124,7 @@ class PythonSession(Session["_Run"]):
         arguments.callback("on_result", on_result)
         arguments.callback("on_input", on_input)
         with self._conversation.turn():
-            run = _Run(self._attachment.options.max_output_bytes, on_stdout, on_stderr)
+            run = PythonRun(self._attachment.options.max_output_bytes, on_stdout, on_stderr)
             run.on_result, run.on_input = on_result, on_input
             run.reply = self._conversation.reply
             run.now = self._conversation.process.now
@@ -134,7 +135,9 @@ class PythonSession(Session["_Run"]):
             self._attachment.check_open()
             return run.result(self._conversation.exit_code)
 
-    def finish(self, *, timeout_ms: float | None = None) -> CommandResult:
+    def finish(
+        self, *, timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT
+    ) -> CommandResult:
         """End the interpreter as a program ends: wait for its threads, call its `atexit` functions,
         write what its files have buffered. Return its last output and its exit code.
 
@@ -142,26 +145,28 @@ class PythonSession(Session["_Run"]):
             session.run("log = open('log.txt', 'w'); log.write('all')")
             session.finish().exit_code
 
-        After `timeout_ms` (by default the sandbox's), it is killed. `close` kills it at once.
+        After `timeout_ms` (by default the sandbox's; None: never) it is killed. `close` kills it
+        at once.
         """
         self._attachment.check_open()
         timeout = self._check_run(timeout_ms, None, None)
         with self._conversation.turn():
-            request = _Run(self._attachment.options.max_output_bytes)
+            request = PythonRun(self._attachment.options.max_output_bytes)
             self._conversation.finish(request, timeout)
             return command_result(request.completed(self._conversation.exit_code or 0))
 
 
-class _Run(SessionRequest):
-    """The state of one call."""
+class PythonRun(SessionRequest):
+    """The state of one call of a session."""
 
     repr: str | None = None
     value: Any = None
+    has_value: bool = False
     error: PythonError | None = None
     has_answer: bool = False
     on_result: ResultSink | None = None
     on_input: InputSource | None = None
-    reply: Callable[[bytes, _Run], None]
+    reply: Callable[[bytes, PythonRun], None]
     now: Callable[[], float]
 
     def __init__(
@@ -219,7 +224,11 @@ class _Run(SessionRequest):
         """Keep the answer, which ends the call."""
         shown = message.text("repr")
         if shown is not None:
-            self.repr, self.value = shown, python_messages.value_of(message)
+            self.repr = shown
+            try:
+                self.value, self.has_value = python_messages.value_of(message), True
+            except NoValue:
+                pass  # `repr` describes it
             if not any(item.is_main for item in self._items):
                 at = message.header.get("at")
                 known = isinstance(at, int) and 0 <= at < len(self._items)
@@ -247,10 +256,11 @@ class _Run(SessionRequest):
             timed_out=completed.timed_out,
             truncated=completed.truncated,
             results=tuple(self._items),
+            has_value=self.has_value,
         )
 
 
-def _on_line(line: bytes, run: _Run) -> None:
+def _on_line(line: bytes, run: PythonRun) -> None:
     """Handle a message, if the line is one."""
     message = None if run.answered else python_messages.parse(line, run.token)
     if message is None:
@@ -263,9 +273,9 @@ def _on_line(line: bytes, run: _Run) -> None:
         run.on_question(message)
 
 
-_DIALECT: Final[Dialect[_Run]] = Dialect(
-    request_fd=_REQUESTS,
-    report_fd=_ANSWERS,
+DIALECT: Final[Dialect[PythonRun]] = Dialect(
+    request_fd=REQUESTS_FD,
+    report_fd=ANSWERS_FD,
     line_max=python_messages.LINE_MAX,
     on_report=_on_line,
     ended=_ENDED,

@@ -13,19 +13,22 @@ import json
 import zlib
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 _NAME: Final = "<session>"
 _PIECE: Final = 1200
 """Characters of the driver that are compiled at once, unless one statement is longer."""
 _HERE: Final = Path(__file__).parent
 
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
 
 @cache
 def driver_command(requests_fd: int, answers_fd: int) -> str:
     """The code for `python3 -c`. The driver has its own namespace, because `__main__` belongs to
     the program."""
-    statements = [ast.unparse(node) for node in _reduced(_HERE / "python_driver.py").body]
+    statements = [ast.unparse(node) for node in _reduced(_place() / "python_driver.py").body]
     space = {
         "__name__": _NAME,
         "__file__": _NAME,
@@ -50,11 +53,20 @@ def _pieces(statements: list[str]) -> list[str]:
 
 
 def _parts() -> dict[str, str]:
-    paths = sorted((_HERE / "python_guest").glob("*.py"))
-    return {path.stem: ast.unparse(_reduced(path)) for path in paths if path.stem != "__init__"}
+    paths = {path.name.removesuffix(".py"): path for path in (_place() / "python_guest").iterdir()}
+    return {name: ast.unparse(_reduced(paths[name])) for name in sorted(paths) if name[0] != "_"}
 
 
-def _reduced(path: Path) -> ast.Module:
+def _place() -> Traversable:
+    """This directory, which may be inside an archive."""
+    if _HERE.is_dir():
+        return _HERE
+    from importlib.resources import files  # slow to import, and hardly ever needed
+
+    return files(__package__ or "")
+
+
+def _reduced(path: Traversable) -> ast.Module:
     """The syntax tree of a file without what only readers and type checkers need."""
     tree = _Reducer().visit(ast.parse(path.read_text(encoding="utf-8")))
     assert isinstance(tree, ast.Module)

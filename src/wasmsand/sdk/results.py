@@ -198,8 +198,8 @@ class PythonResult:
     """Standard output as text; invalid UTF-8 is replaced."""
     stderr: str
     value: Any
-    """The value of the last expression, if it consists of None, bool, int, float, str, list, and
-    dict with str keys; otherwise None, and `repr` describes the value."""
+    """The value of the last expression, if it consists of None, bool, int, float, complex, str,
+    bytes, list, tuple, set and dict; otherwise None, and `repr` describes the value."""
     repr: str | None
     """`repr()` of the value; None if there is no value, as in an interactive interpreter."""
     error: PythonError | None
@@ -210,6 +210,9 @@ class PythonResult:
     """Whether output was cut at `max_output_bytes`."""
     results: tuple[DisplayItem, ...] = ()
     """Everything that the program has displayed, in order, and the value of the last expression."""
+    has_value: bool = False
+    """Whether `value` is the value of the last expression. False if there is none, and if the value
+    cannot leave the sandbox: a DataFrame, an object of the program, or more than 1 MiB."""
 
     @property
     def main(self) -> DisplayItem | None:

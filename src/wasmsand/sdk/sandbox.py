@@ -8,7 +8,7 @@ reachable unless an option grants it; all operations go through the sandbox's `B
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, overload
 
@@ -41,6 +41,7 @@ from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import (
     PROGRAM,
     FileOrStream,
+    Part,
     Running,
     SandboxState,
     SavedSession,
@@ -51,6 +52,7 @@ from wasmsand.sdk.state import (
     take_state,
 )
 from wasmsand.sdk.stores import Claim, Store, opened_store
+from wasmsand.sdk.terminal import COLUMNS, ROWS, DataSink, Terminal
 
 if TYPE_CHECKING:
     from wasmsand.sdk.mounts import Mount, MountMode
@@ -247,6 +249,39 @@ class Sandbox(SandboxLife):
         self._sessions.append(session)
         return session
 
+    def pty(
+        self,
+        command: str | Sequence[str] | None = None,
+        *,
+        cols: int = COLUMNS,
+        rows: int = ROWS,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        on_data: DataSink | None = None,
+    ) -> Terminal:
+        """Start a program on a pseudo-terminal: an interactive bash, or `command`, which is a
+        script for bash, or a program and its arguments.
+
+        Example:
+            with sandbox.pty(["vim", "a.txt"]) as terminal:
+                terminal.write("ihello\\x1b:wq\\r")
+                screen = b"".join(terminal)
+
+        Read the output, or get it by `on_data`, which is called on another thread. `TERM` is
+        `xterm-256color` unless `env` says otherwise. There is no time limit. A terminal that nobody
+        refers to any more hangs up. Raises `CommandError`.
+        """
+        return Terminal(
+            self._attachment,
+            self._builder,
+            command,
+            cols=cols,
+            rows=rows,
+            env=env,
+            cwd=cwd,
+            on_data=on_data,
+        )
+
     @property
     def sessions(self) -> list[Shell | PythonSession]:
         """The sessions that have not ended, in the order in which they were opened. A copy of the
@@ -339,9 +374,12 @@ class Sandbox(SandboxLife):
             raise
         return twins[0] if count is None else twins
 
-    def _taken(self, running: Running) -> SandboxState:
+    def _taken(
+        self, running: Running, programs: Iterable[Part] = (), *, to_save: bool = False
+    ) -> SandboxState:
         with nullcontext() if self._keeper is None else self._keeper.capturing:
-            return take_state(self._attachment, self.sessions, running)
+            parts = [*self.sessions, *programs]
+            return take_state(self._attachment, parts, running, to_save=to_save)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Sandbox:
@@ -365,7 +403,7 @@ class Sandbox(SandboxLife):
         written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
         variables are. For what cannot be saved, see `snapshot`.
         """
-        save_state(self._taken(running), target)
+        save_state(self._taken(running, to_save=True), target)
 
     @classmethod
     def load(

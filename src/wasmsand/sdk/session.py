@@ -14,6 +14,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, SandboxTimeout
 from wasmsand.sdk.conversation import Conversation, Dialect, SessionRequest
 from wasmsand.sdk.output import TextSink
 
@@ -99,10 +100,13 @@ class Session(Generic[_Request]):
         return f"<{type(self).__name__} pid={self.pid}{' ended' if self.closed else ''}>"
 
     def _check_run(
-        self, timeout_ms: float | None, on_stdout: TextSink | None, on_stderr: TextSink | None
+        self,
+        timeout_ms: float | SandboxTimeout | None,
+        on_stdout: TextSink | None,
+        on_stderr: TextSink | None,
     ) -> float | None:
         """Check the common arguments of `run`. Returns the timeout in seconds."""
-        if timeout_ms is None:
+        if timeout_ms is SANDBOX_TIMEOUT:
             timeout_ms = self._attachment.options.timeout_ms
         timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
         arguments.callback("on_stdout", on_stdout)

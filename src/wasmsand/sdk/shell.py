@@ -20,26 +20,25 @@ from typing import Final
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess
-from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder, SandboxTimeout
 from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.errors import CommandError, FileError, StateError
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.results import CommandResult
 from wasmsand.sdk.session import Session, new_identity
 
-_ARGV: Final = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
-_OUT, _ERR, _STATUS, _SCRIPT = 101, 102, 103, 104
+ARGV: Final = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
+_OUT, _ERR, STATUS_FD, _SCRIPT = 101, 102, 103, 104
 """Descriptors of the shell: the command's outputs, its exit status, its script."""
-_PREPARE: Final = (
+PREPARE: Final = (
     "set +o history +o histexpand; unset HISTFILE MAILCHECK; export -n PS1 PS2; "
     f"exec {_OUT}>&1 {_ERR}>&2 >/dev/null 2>&1; "
 )
-_GREETING_MAX: Final = 65536
+GREETING_MAX: Final = 65536
 _FORK_SECONDS: Final = 10.0
 _INLINE_MAX: Final = 2048
 """Bytes of a script that are part of the line."""
-STATUS_FD: Final = _STATUS
-STATUS_REQUEST: Final = re.compile(rb"\\builtin echo ([0-9a-f]{16}) \$\? >&%d\n\Z" % _STATUS)
+STATUS_REQUEST: Final = re.compile(rb"\\builtin echo ([0-9a-f]{16}) \$\? >&%d\n\Z" % STATUS_FD)
 """The end of every request, with its token. A server finds out from it whether a shell that a
 client drives has a request."""
 _STATUS_LINE: Final = re.compile(rb"([0-9a-f]{16}) (\d{1,3})")
@@ -47,7 +46,7 @@ _STATUS_LINE_MAX: Final = 20
 _ENDED: Final = "ESRCH: the shell has ended; open another one with sandbox.shell()"
 
 
-class Shell(Session["_Command"]):
+class Shell(Session["ShellCommand"]):
     """A bash session: working directory, variables, functions and background jobs persist.
 
     Example:
@@ -65,7 +64,7 @@ class Shell(Session["_Command"]):
         cwd: object,
     ) -> None:
         request = builder.request(
-            _ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, outputs=(_STATUS,)
+            ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, outputs=(STATUS_FD,)
         )
         # Prompts would be part of the output.
         identity = new_identity()
@@ -74,12 +73,12 @@ class Shell(Session["_Command"]):
             environ={**request.environ, "PS1": "", "PS2": ""},
             session=(self.kind, identity),
         )
-        self._open(attachment, attachment.backend.start(request), _DIALECT, identity)
+        self._open(attachment, attachment.backend.start(request), DIALECT, identity)
         with self._conversation.turn():
             # Bash complains about the missing terminal before it prints the first status.
-            greeting = _Command(_GREETING_MAX)
+            greeting = ShellCommand(GREETING_MAX)
             limit = arguments.timeout_seconds("timeout_ms", attachment.options.timeout_ms)
-            self._run(_PREPARE, greeting, limit)
+            self._run(PREPARE, greeting, limit)
             if greeting.timed_out:
                 self.close()
                 raise CommandError("ETIMEDOUT: the shell did not start in time", "ETIMEDOUT")
@@ -90,14 +89,14 @@ class Shell(Session["_Command"]):
     def _continued(cls, attachment: Attachment, process: BackendProcess, identity: str) -> Shell:
         """The session of a shell that was copied with its sandbox."""
         shell = cls.__new__(cls)
-        shell._open(attachment, process, _DIALECT, identity)
+        shell._open(attachment, process, DIALECT, identity)
         return shell
 
     def _capture(self, backend: Backend) -> object:
         """See `Session`. Bash is copied while it starts a subshell."""
 
         take = backend.capture_at_fork(self._conversation.process)
-        command, problem = _Command(_GREETING_MAX), ""
+        command, problem = ShellCommand(GREETING_MAX), ""
         try:
             self._run("(\\builtin :)", command, _FORK_SECONDS)
         except CommandError:
@@ -113,7 +112,7 @@ class Shell(Session["_Command"]):
         command: str,
         *,
         stdin: bytes | str | None = None,
-        timeout_ms: float | None = None,
+        timeout_ms: float | SandboxTimeout | None = SANDBOX_TIMEOUT,
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
     ) -> CommandResult:
@@ -139,17 +138,17 @@ class Shell(Session["_Command"]):
         payload = None if stdin is None else arguments.content("stdin", stdin)
         timeout = self._check_run(timeout_ms, on_stdout, on_stderr)
         with self._conversation.turn():
-            run = _Command(self._attachment.options.max_output_bytes, on_stdout, on_stderr)
+            run = ShellCommand(self._attachment.options.max_output_bytes, on_stdout, on_stderr)
             with ExitStack() as files:
                 stdin_path = "/dev/null"
                 if payload is not None:
                     stdin_path = f"/tmp/.wasmsand-stdin-{run.token}"
                     self._put(stdin_path, payload, files)
-                self._run(_line(stdin_path, self._source(script, run, files)), run, timeout)
+                self._run(script_line(stdin_path, self._source(script, run, files)), run, timeout)
             self._attachment.check_open()
             return run.result()
 
-    def _source(self, script: str, run: _Command, files: ExitStack) -> str:
+    def _source(self, script: str, run: ShellCommand, files: ExitStack) -> str:
         """The redirection with which bash reads the script."""
         content = script.encode("utf-8", "surrogateescape")
         if len(content) > _INLINE_MAX:
@@ -174,15 +173,14 @@ class Shell(Session["_Command"]):
             except FileError:
                 pass  # the script has removed it
 
-    def _run(self, line: str, command: _Command, timeout_seconds: float | None) -> None:
+    def _run(self, line: str, command: ShellCommand, timeout_seconds: float | None) -> None:
         """Let bash execute a line and then print its status. The caller must have the turn."""
-        text = f"{line}\n{_tell_status(command.token)}"
-        self._conversation.ask(text.encode("utf-8", "surrogateescape"), command, timeout_seconds)
+        self._conversation.ask(command_text(line, command.token), command, timeout_seconds)
         if command.exit_code is None:
             command.exit_code = self._conversation.exit_code
 
 
-class _Command(SessionRequest):
+class ShellCommand(SessionRequest):
     """The state of one command of a shell."""
 
     exit_code: int | None = None
@@ -192,24 +190,29 @@ class _Command(SessionRequest):
         return command_result(self.completed(self.exit_code or 0))
 
 
-def _on_status(line: bytes, command: _Command) -> None:
+def _on_status(line: bytes, command: ShellCommand) -> None:
     match = _STATUS_LINE.fullmatch(line)
     if match is not None and match[1] == command.token.encode():
         command.exit_code = int(match[2])
         command.answered = True
 
 
-def _line(stdin: str, source: str) -> str:
+def command_text(line: str, token: str) -> bytes:
+    """What makes bash execute a line and then print its status."""
+    return f"{line}\n{_tell_status(token)}".encode("utf-8", "surrogateescape")
+
+
+def script_line(stdin: str, source: str) -> str:
     """The line that runs a script. `source`, not `eval`: it is silent about background jobs."""
     return f"{{ \\builtin . /dev/fd/{_SCRIPT}; }} 0<{stdin} 1>&{_OUT} 2>&{_ERR} {_SCRIPT}{source}"
 
 
 def _tell_status(token: str) -> str:
-    return f"\\builtin echo {token} $? >&{_STATUS}\n"
+    return f"\\builtin echo {token} $? >&{STATUS_FD}\n"
 
 
-_DIALECT: Final[Dialect[_Command]] = Dialect(
-    report_fd=_STATUS,
+DIALECT: Final[Dialect[ShellCommand]] = Dialect(
+    report_fd=STATUS_FD,
     line_max=_STATUS_LINE_MAX,
     on_report=_on_status,
     # Bash may drop lines that were sent before the signal.

@@ -94,8 +94,11 @@ class SandboxState:
         return self.backend.size_of(self.machine) + sum(sizes)
 
 
-def take_state(attachment: Attachment, sessions: Sequence[Part], running: Running) -> SandboxState:
-    """The state of a sandbox now. Raises `StateError`."""
+def take_state(
+    attachment: Attachment, sessions: Sequence[Part], running: Running, *, to_save: bool = False
+) -> SandboxState:
+    """The state of a sandbox now. `to_save`: sessions that cannot be saved cannot be part of it.
+    Raises `StateError`."""
     checked_running(running)
     backend = attachment.backend
     saved: list[SavedSession] = []
@@ -104,6 +107,11 @@ def take_state(attachment: Attachment, sessions: Sequence[Part], running: Runnin
             try:
                 held.enter_context(session._still())
                 captured = session._capture(backend)
+                if to_save:
+                    # Imported here, because most programs save nothing.
+                    from wasmsand.sdk.local_files import require_savable
+
+                    require_savable(captured)
             except StateError as error:
                 if running == "refuse":
                     kind = session.kind

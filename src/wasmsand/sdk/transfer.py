@@ -28,21 +28,12 @@ _EXTENTS_MAX: Final = 1 << 20
 _LATEST_TIME: Final = 2**33 * SECOND
 
 
-def pack_directory(directory: Path) -> Iterator[bytes]:
-    """Everything below a directory of the host, as pieces of a tar archive.
-
-    Links are packed as links; sockets, devices and FIFOs are left out.
-    """
-    for folder, folders, names in os.walk(directory, onerror=_raise):
-        folders.sort()
-        for name in sorted([*folders, *names]):
-            path = os.path.join(folder, name)
-            yield from _packed(path, os.path.relpath(path, directory))
+def pack_entries(entries: Iterable[tuple[str, str]]) -> Iterator[bytes]:
+    """Files and directories of the host, each with its name in the archive, as pieces of a tar
+    archive. Links are packed as links; sockets, devices and FIFOs are left out."""
+    for path, name in entries:
+        yield from _packed(path, name)
     yield END
-
-
-def _raise(error: OSError) -> None:
-    raise error
 
 
 def _packed(path: str, name: str) -> Iterator[bytes]:

@@ -1,6 +1,6 @@
 """Operations that sandboxes in separate processes or on servers do not offer yet.
 
-Owns `WithoutTerminals`, a base class of backends. Rules: an operation that a backend does not offer
+Owns `WithoutDisks`, a base class of backends. Rules: an operation that a backend does not offer
 is not missing; it raises `UnsupportedError`, which says what to use instead.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, ClassVar
 
-from wasmsand.sdk.backend import BackendTerminal, CommandRequest
 from wasmsand.sdk.errors import UnsupportedError
 from wasmsand.sdk.results import MountDiff, MountInfo
 
@@ -30,15 +29,11 @@ def unsupported(kind: str, what: str) -> UnsupportedError:
     return UnsupportedError(f'{kind} does not offer {what} yet; use isolation="none"')
 
 
-class WithoutTerminals:
-    """A backend without terminals, disk images and mounts."""
+class WithoutDisks:
+    """A backend without disk images and mounts."""
 
     kind: ClassVar[str]
     """How the user selects this backend, for example `isolation="process"`."""
-
-    def open_terminal(self, request: CommandRequest, rows: int, columns: int) -> BackendTerminal:
-        """See `Backend`."""
-        raise self._unsupported("terminals")
 
     def save_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""

@@ -8,6 +8,7 @@ unread output) stay in force.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 
 PIECE = 64 * 1024
@@ -53,6 +54,12 @@ class Switched:
             raise ConnectionResetError
         self._transport.write(data)
         await self._drain()
+
+    @property
+    def socket(self) -> socket.socket | None:
+        """The client's connection, for its options; None if it has none."""
+        found = self._transport.get_extra_info("socket")
+        return found if hasattr(found, "setsockopt") else None
 
     def finish(self) -> None:
         """Send no more."""

@@ -1,24 +1,26 @@
 """The implementations of the tools.
 
 Rules: the tool's definition has validated the input; the result is plain JSON. Exceptions of the
-sandbox pass through. The function of the tool `sandbox_NAME` is called NAME.
+sandbox pass through. The function of the tool `sandbox_NAME` is called NAME; those that are long
+have files of their own.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from wasmsand.sdk.errors import CommandError, SandboxError
-from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools import definitions
 from wasmsand.tools.code import run_code
 from wasmsand.tools.editing import replace, select_lines
+from wasmsand.tools.images import IMAGE_BYTES_MAX, image_item, image_type
 from wasmsand.tools.parameters import InvalidToolInput
-from wasmsand.tools.workbench import Workbench, note_of, shortened
+from wasmsand.tools.process_tool import process
+from wasmsand.tools.shell_tool import run_script
+from wasmsand.tools.workbench import Workbench
 
 
 class ProgramMissing(SandboxError):
@@ -27,7 +29,7 @@ class ProgramMissing(SandboxError):
 
 def run(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     """`sandbox_run`."""
-    return _command(bench, given["command"], given)
+    return run_script(bench, given)
 
 
 def python(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,8 +47,11 @@ def python(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     """`sandbox_read_file`."""
-    content = _content(bench, given["path"])
+    content = content_of(bench, given["path"])
     wants_lines = given["offset"] is not None or given["limit"] is not None
+    mime = image_type(content)
+    if bench.with_images and mime and not wants_lines and len(content) <= IMAGE_BYTES_MAX:
+        return {"size": len(content), "image": image_item(content, mime), "truncated": False}
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -107,7 +112,7 @@ def edit_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     """`sandbox_edit_file`."""
     files, path = bench.sandbox.files, given["path"]
     changed, count = replace(
-        _content(bench, path),
+        content_of(bench, path),
         given["old_string"],
         given["new_string"],
         replace_all=given["replace_all"],
@@ -116,6 +121,11 @@ def edit_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     )
     files.write(path, changed)
     return {"path": path, "replacements": count}
+
+
+def start(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`sandbox_start`."""
+    return bench.background.start(given)
 
 
 def install_packages(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,41 +141,14 @@ ACTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], dict[str, Any]]] 
     definitions.WRITE_FILE.name: write_file,
     definitions.LIST_FILES.name: list_files,
     definitions.EDIT_FILE.name: edit_file,
+    definitions.START.name: start,
+    definitions.PROCESS.name: process,
     definitions.INSTALL_PACKAGES.name: install_packages,
 }
 
 
-def _command(
-    bench: Workbench, command: str | Sequence[str], given: Mapping[str, Any]
-) -> dict[str, Any]:
-    commands, observer = bench.sandbox.commands, bench.observer
-    stdin, cwd, env, timeout_ms = (given[name] for name in ("stdin", "cwd", "env", "timeout_ms"))
-    if observer is None:
-        result = commands.run(command, stdin=stdin, cwd=cwd, env=env, timeout_ms=timeout_ms)
-    else:
-        handle = commands.start(
-            command,
-            stdin=stdin or "",
-            cwd=cwd,
-            env=env,
-            timeout_ms=timeout_ms or bench.sandbox.options.timeout_ms,
-        )
-        observer.started(handle)
-        result = handle.wait(on_stdout=observer.printed, on_stderr=observer.printed)
-    described: dict[str, Any] = {
-        "exit_code": result.exit_code,
-        "stdout": shortened(bench, result.stdout, result.stdout_bytes, "stdout"),
-        "stderr": shortened(bench, result.stderr, result.stderr_bytes, "stderr"),
-        "execution_time_ms": round(result.execution_time_ms),
-    }
-    if note := note_of(result):
-        described["note"] = note
-    return described
-
-
-def _content(bench: Workbench, path: str) -> bytes:
+def content_of(bench: Workbench, path: str, most: int = definitions.MAX_FILE_BYTES) -> bytes:
     """The content of a file. A file that is too large, even a sparse one, is not read."""
-    most = definitions.MAX_FILE_BYTES
     content = next(iter(bench.sandbox.files.read_stream(path, chunk_size=most + 1)), b"")
     if len(content) > most:
         raise InvalidToolInput(
@@ -184,11 +167,3 @@ def _binary(content: bytes, output_limit: int) -> dict[str, Any]:
         "size": len(content),
         "truncated": len(part) < len(content),
     }
-
-
-def has_program(sandbox: Sandbox, name: str) -> bool:
-    """Whether the usual directories for programs contain `name`."""
-    return any(
-        sandbox.files.exists(posixpath.join(directory, name))
-        for directory in ("/usr/local/bin", "/usr/bin", "/bin")
-    )

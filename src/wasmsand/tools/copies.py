@@ -9,13 +9,17 @@ every other tool has a parameter `copy`, the copy that it works in.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from wasmsand.sdk.errors import StateError
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.sdk.state import Running, Snapshot, checked_name
+from wasmsand.tools.background import BackgroundCommands
 from wasmsand.tools.definitions import ToolDefinition
+from wasmsand.tools.live_sessions import Identities, LiveSessions
 from wasmsand.tools.output import SavedOutputs
 from wasmsand.tools.parameters import InvalidToolInput, Parameter
 
@@ -38,9 +42,9 @@ SNAPSHOT = ToolDefinition(
     name="sandbox_snapshot",
     title="Take a snapshot",
     description=(
-        "Remember the sandbox as it is now, with all files, to go back to it later with "
-        "sandbox_restore. Use it before a risky change. Takes almost no time and space. Returns "
-        "the names of all snapshots."
+        "Remember the sandbox as it is now, with all files, the shell and the Python variables, to "
+        "go back to it later with sandbox_restore. Use it before a risky change. Takes almost no "
+        "time and space. Returns the names of all snapshots."
     ),
     parameters=(
         Parameter(
@@ -60,9 +64,10 @@ RESTORE = ToolDefinition(
     name="sandbox_restore",
     title="Go back to a snapshot",
     description=(
-        "Make the sandbox what it was when a snapshot was taken, or what a copy is now: all files "
-        "are replaced, and running commands end. A copy that is restored into the sandbox ends. "
-        "Snapshots stay. Returns the names of all snapshots and copies."
+        "Make the sandbox what it was when a snapshot was taken, or what a copy is now: all files, "
+        "the shell and the Python variables are replaced, and running commands end. A copy that is "
+        "restored into the sandbox ends. Snapshots stay. Returns the names of all snapshots and "
+        "copies."
     ),
     parameters=(
         Parameter(
@@ -112,11 +117,29 @@ class Machine:
 
     sandbox: Sandbox
     outputs: SavedOutputs
+    live: LiveSessions
+    background: BackgroundCommands
 
     @classmethod
-    def of(cls, sandbox: Sandbox) -> Machine:
-        """A sandbox with its saved outputs."""
-        return cls(sandbox, SavedOutputs(sandbox))
+    def of(cls, sandbox: Sandbox, origin: Machine | None = None) -> Machine:
+        """A sandbox, and what its tools keep. `origin` is what it is a copy of."""
+        live = LiveSessions(sandbox)
+        if origin is not None:
+            live.adopt(origin.live.identities())
+        return cls(sandbox, SavedOutputs(sandbox), live, BackgroundCommands(sandbox))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A snapshot, and which of its sessions are those of the tools."""
+
+    snapshot: Snapshot
+    identities: Identities
+
+
+def _restore(target: Machine, kept: _Kept) -> None:
+    target.sandbox.restore(kept.snapshot)
+    target.live.adopt(kept.identities)
 
 
 class Machines:
@@ -128,7 +151,7 @@ class Machines:
         self._lock = threading.RLock()
         """Held while a copy is made, so that the bounds hold."""
         self._copies: dict[str, Machine] = {}
-        self._snapshots: dict[str, Snapshot] = {}
+        self._snapshots: dict[str, _Kept] = {}
         self._ended = False
 
     def find(self, name: str | None) -> Machine:
@@ -151,11 +174,12 @@ class Machines:
                     f"there are {SNAPSHOTS_MAX} snapshots already; use one of their names again: "
                     f"{', '.join(self._snapshots)}"
                 )
-            sandbox = self.find(given["copy"]).sandbox
-            made = sandbox.snapshot(name, running=_running(given))
-            sandbox.snapshots.delete(made)  # kept here
+            machine = self.find(given["copy"])
+            with _advice(given):
+                made = machine.sandbox.snapshot(name, running=_running(given))
+            machine.sandbox.snapshots.delete(made)  # kept here
             self._snapshots.pop(name, None)
-            self._snapshots[name] = made
+            self._snapshots[name] = _Kept(made, machine.live.identities())
             return {"snapshots": list(self._snapshots)}
 
     def restore(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,13 +188,13 @@ class Machines:
         with self._lock:
             target = self.find(given["copy"])
             if name in self._snapshots:
-                target.sandbox.restore(self._snapshots[name])
+                _restore(target, self._snapshots[name])
             elif name in self._copies and self._copies[name] is not target:
-                source = self._copies[name].sandbox
-                made = source.snapshot(running="drop")
-                target.sandbox.restore(made)
+                source = self._copies[name]
+                made = source.sandbox.snapshot(running="drop")
+                _restore(target, _Kept(made, source.live.identities()))
                 del self._copies[name]
-                source.kill()
+                source.sandbox.kill()
             else:
                 known = ", ".join([*self._snapshots, *self._copies]) or "none"
                 raise InvalidToolInput(
@@ -187,9 +211,11 @@ class Machines:
                     f"there are {self._max_copies} copies already; use one of their names again, "
                     f"or restore one: {', '.join(self._copies)}"
                 )
-            twin = self.find(given["copy"]).sandbox.fork(running=_running(given))
+            origin = self.find(given["copy"])
+            with _advice(given):
+                twin = origin.sandbox.fork(running=_running(given))
             old = self._copies.pop(name, None)
-            self._copies[name] = Machine.of(twin)
+            self._copies[name] = Machine.of(twin, origin)
             if old is not None:
                 old.sandbox.kill()
             if self._ended:
@@ -204,6 +230,24 @@ class Machines:
             self._snapshots.clear()
         for copy in copies:
             copy.sandbox.kill()
+
+    def close(self) -> None:
+        """End the copies, and what the tools have started in the sandbox."""
+        self.end_copies()
+        self._ended = False
+        self.main.live.close()
+        self.main.background.kill_all()
+
+
+@contextmanager
+def _advice(given: Mapping[str, Any]) -> Iterator[None]:
+    """Tell the model what to do about what cannot be copied."""
+    try:
+        yield
+    except StateError as error:
+        if given["leave_out_running"]:
+            raise
+        raise StateError(f"{error}; end it, or set leave_out_running to true") from None
 
 
 def _running(given: Mapping[str, Any]) -> Running:

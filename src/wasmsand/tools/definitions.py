@@ -2,38 +2,27 @@
 
 Rules: the schemas for model APIs, the MCP server and the framework adapters all come from this
 list; `actions.py` implements each tool under the same name. Descriptions are written for a model:
-what the tool is for, what it returns, what to do if the output is too long.
+what the tool is for, what it returns, what to do if the output is too long. A `{field}` in a
+description is replaced by what is true of the sandbox (`surroundings.py`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wasmsand.sdk.results import NetworkRules
 from wasmsand.tools.parameters import Parameter, checked_input, object_schema
+from wasmsand.tools.surroundings import Surroundings
 
 MAX_TIMEOUT_MS = 600_000
+MAX_WAIT_MS = 60_000
+MAX_SOURCE_CHARACTERS = 1024 * 1024
+"""Longest script or program."""
 MAX_LISTED_FILES = 1_000
 MAX_FILE_BYTES = 16 * 1024 * 1024
 """Largest file that a tool reads or edits as a whole."""
-
-
-NO_NETWORK = "There is no network."
-_SHOWN_RULES = 50
-
-
-def network_sentence(rules: NetworkRules | None) -> str:
-    """What a model has to know about the network of a sandbox."""
-    if rules is None or not rules.allow:
-        return NO_NETWORK
-    allowed = ["every public host" if rule == "*" else rule for rule in rules.allow]
-    shown = ", ".join(allowed[:_SHOWN_RULES])
-    more = f" and {len(allowed) - _SHOWN_RULES} more" if len(allowed) > _SHOWN_RULES else ""
-    denied = ", ".join(rules.deny[:_SHOWN_RULES])
-    but = f" (but not: {denied})" if denied else ""
-    return f"The network reaches only: {shown}{more}{but}; everything else is refused."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +37,28 @@ class ToolDefinition:
     """Whether the tool never changes the sandbox."""
     program: str | None = None
     """A program of the image that the tool needs."""
+    needs_overlay: bool = False
+    """Whether the tool is offered only if a directory of the host is mounted as an overlay."""
+    changes_host: bool = False
+    """Whether the tool changes files of the host."""
 
-    def with_network(self, sentence: str) -> ToolDefinition:
-        """The same tool, described for a sandbox with this network."""
-        return replace(self, description=self.description.replace(NO_NETWORK, sentence))
+    def is_usable(self, where: Surroundings) -> bool:
+        """Whether the sandbox has what the tool needs."""
+        has_program = self.program is None or self.program in where.programs
+        return has_program and (bool(where.overlays) or not self.needs_overlay)
+
+    def described(self, where: Surroundings) -> ToolDefinition:
+        """The same tool, described for this sandbox."""
+        return replace(self, description=_filled(self.description, where.fields()))
+
+    def located(self, cwd: str) -> ToolDefinition:
+        """The same tool, with parameters described for a sandbox with this working directory."""
+        fields = {"cwd": cwd}
+        parameters = tuple(
+            replace(parameter, description=_filled(parameter.description, fields))
+            for parameter in self.parameters
+        )
+        return replace(self, parameters=parameters)
 
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the input, as a new object."""
@@ -62,20 +69,31 @@ class ToolDefinition:
         return checked_input(self.parameters, sent)
 
 
+def _filled(text: str, fields: Mapping[str, str]) -> str:
+    """`text` with each `{field}` replaced; what a value contains is not looked at again."""
+    return re.sub(r"\{(\w+)\}", lambda found: fields[found[1]], text)
+
+
 _PATH = Parameter(
     "path",
     "string",
-    "Path of the file; a relative path starts at /home/user.",
+    "Path of the file; a relative path starts at {cwd}.",
     required=True,
     may_be_empty=False,
 )
+_COMMAND = Parameter(
+    "command",
+    "string",
+    "A script for bash.",
+    required=True,
+    may_be_empty=False,
+    longest=MAX_SOURCE_CHARACTERS,
+)
 _STDIN = Parameter("stdin", "string", "Text for standard input; empty by default.")
-_CWD = Parameter("cwd", "string", "Directory to run in; /home/user by default.", may_be_empty=False)
-_ENV = Parameter("env", "variables", "Environment variables for this call only.")
 _TIMEOUT = Parameter(
     "timeout_ms",
     "integer",
-    "Kill the command after this many milliseconds (exit code 124).",
+    "Interrupt the call after this many milliseconds (exit code 124).",
     minimum=1,
     maximum=MAX_TIMEOUT_MS,
 )
@@ -86,22 +104,31 @@ _ENCODING = Parameter(
     default="utf-8",
     choices=("utf-8", "base64"),
 )
-_OF_COMMANDS = (_STDIN, _CWD, _ENV, _TIMEOUT)
-"""Parameters of every tool that runs a command."""
 
 RUN = ToolDefinition(
     name="sandbox_run",
     title="Run a command",
     description=(
-        "Run a bash command in a private Linux sandbox with GNU coreutils, grep, sed, gawk, "
-        f"find, tar, git, jq, sqlite3 and more. {NO_NETWORK} Files persist from one call "
-        "to the next; shell variables and the current directory do not. Returns exit_code, "
-        "stdout, stderr and execution_time_ms; a command that fails is a normal result. Long "
-        "output is cut in the middle; the text at the cut names the file with the whole output."
+        "Run a bash command in a private Linux sandbox with {programs} and more. All calls use one "
+        "shell, which starts in {cwd}: files, the current directory, variables and functions "
+        "persist. {network} "
+        "{absent}{mounts} {time} For servers and longer commands, use sandbox_start. Returns "
+        "exit_code, stdout, stderr and execution_time_ms; a command that fails is a normal result. "
+        "Standard input is empty unless stdin is given, and there is no terminal. Long output is "
+        "cut in the middle; the text at the cut names the file with the whole output, and "
+        "sandbox_read_file reads parts of it."
     ),
     parameters=(
-        Parameter("command", "string", "A script for bash.", required=True, may_be_empty=False),
-        *_OF_COMMANDS,
+        _COMMAND,
+        _STDIN,
+        _TIMEOUT,
+        Parameter(
+            "restart",
+            "boolean",
+            "Start a new shell first, in {cwd}. Files stay; variables, functions and background "
+            "jobs of the old shell are lost.",
+            default=False,
+        ),
     ),
 )
 
@@ -109,15 +136,22 @@ PYTHON = ToolDefinition(
     name="sandbox_python",
     title="Run Python",
     description=(
-        "Run Python code in the sandbox, in a new interpreter on the same files as the other "
-        "tools, like one cell of a notebook: the value of the last expression, what display() "
-        "gets and figures of matplotlib are results; !command and top-level await work. Returns "
-        "exit_code, stdout, stderr (with the traceback), execution_time_ms, and results, each "
-        "with its text and image."
+        "Run {python} code in the sandbox, as a cell of a notebook: variables, functions and "
+        "imports persist from call to call. {packages} The files are those of the other tools. "
+        "{network} {time} Results are the value of the last expression, what display() gets, and "
+        "figures of matplotlib, without plt.show(); !command and top-level await work; input() has "
+        "no answer. Returns exit_code (0, or 1 after an exception), stdout, stderr with the "
+        "traceback, execution_time_ms, and results, each with its text and image."
     ),
     parameters=(
-        Parameter("code", "string", "Python source code.", required=True, may_be_empty=False),
-        *_OF_COMMANDS,
+        replace(_COMMAND, name="code", description="Python source code."),
+        _TIMEOUT,
+        Parameter(
+            "reset",
+            "boolean",
+            "Start a new interpreter first: all variables are lost, files stay.",
+            default=False,
+        ),
     ),
     program="python3",
 )
@@ -127,9 +161,9 @@ READ_FILE = ToolDefinition(
     title="Read a file",
     description=(
         "Read a file of the sandbox. Returns content and size, and for a text file total_lines. "
-        "Content that is not UTF-8 is returned as base64, and encoding says so. If a file is too "
-        "long, only its beginning is returned, with truncated: true; use offset and limit to "
-        "read the rest."
+        "A PNG or JPEG is shown as an image if you can see images. Other content that is not UTF-8 "
+        "is returned as base64, and encoding says so. If a file is too long, only its beginning is "
+        "returned, with truncated: true; use offset and limit to read the rest."
     ),
     parameters=(
         _PATH,
@@ -165,7 +199,7 @@ LIST_FILES = ToolDefinition(
         Parameter(
             "path",
             "string",
-            "Path of the directory; a relative path starts at /home/user.",
+            "Path of the directory; a relative path starts at {cwd}.",
             default=".",
             may_be_empty=False,
         ),
@@ -227,5 +261,63 @@ INSTALL_PACKAGES = ToolDefinition(
 )
 """Offered only if the host allows installs from its package index."""
 
-TOOLS: tuple[ToolDefinition, ...] = (RUN, PYTHON, READ_FILE, WRITE_FILE, LIST_FILES, EDIT_FILE)
+_ID = Parameter(
+    "id",
+    "string",
+    "Id of the command, from sandbox_start. Without it, all commands are listed.",
+    may_be_empty=False,
+)
+
+START = ToolDefinition(
+    name="sandbox_start",
+    title="Start a long command",
+    description=(
+        "Start a bash command that runs beside the other tools, such as a server or a long job, "
+        "and return at once. It has its own shell: the directory and variables of sandbox_run do "
+        "not apply. At most 8 run at a time, until they end or the sandbox does. Returns id, for "
+        "sandbox_process, and pid."
+    ),
+    parameters=(
+        _COMMAND,
+        Parameter("cwd", "string", "Directory to run in; {cwd} by default.", may_be_empty=False),
+        Parameter(
+            "env", "variables", "Environment variables for this command.", longest=128 * 1024
+        ),
+    ),
+)
+
+PROCESS = ToolDefinition(
+    name="sandbox_process",
+    title="Watch or end a started command",
+    description=(
+        "Look after a command of sandbox_start: write input to it, wait for output, or end it. "
+        "Returns the output since the last call (a long one without its beginning), and running, "
+        "or exit_code if the command has ended."
+    ),
+    parameters=(
+        _ID,
+        Parameter("input", "string", "Text to write to its standard input, with its line ends."),
+        Parameter("end_input", "boolean", "Close its standard input.", default=False),
+        Parameter(
+            "wait_ms",
+            "integer",
+            "Wait up to this many milliseconds for output or for the end of the command.",
+            default=1_000,
+            minimum=0,
+            maximum=MAX_WAIT_MS,
+        ),
+        Parameter("kill", "boolean", "End it, with everything that it started.", default=False),
+    ),
+)
+
+TOOLS: tuple[ToolDefinition, ...] = (
+    RUN,
+    PYTHON,
+    READ_FILE,
+    WRITE_FILE,
+    LIST_FILES,
+    EDIT_FILE,
+    START,
+    PROCESS,
+)
 BY_NAME: Mapping[str, ToolDefinition] = {tool.name: tool for tool in TOOLS}

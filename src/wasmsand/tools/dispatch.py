@@ -7,9 +7,11 @@ a failure of the sandbox; a bug in wasmsand passes through.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from typing import Any
 
+from wasmsand.sdk.async_sandbox import AsyncSandbox
 from wasmsand.sdk.errors import (
     CommandError,
     FileError,
@@ -18,17 +20,15 @@ from wasmsand.sdk.errors import (
     SandboxError,
 )
 from wasmsand.sdk.sandbox import Sandbox
-from wasmsand.tools import schemas
-from wasmsand.tools.actions import ACTIONS, ProgramMissing, has_program
+from wasmsand.tools import answers, schemas
+from wasmsand.tools.actions import ACTIONS, ProgramMissing
 from wasmsand.tools.copies import COPY_ACTIONS, COPY_TOOLS, Machines, with_copies
-from wasmsand.tools.definitions import (
-    BY_NAME,
-    INSTALL_PACKAGES,
-    TOOLS,
-    ToolDefinition,
-    network_sentence,
-)
-from wasmsand.tools.workbench import CommandObserver, Workbench
+from wasmsand.tools.definitions import BY_NAME, INSTALL_PACKAGES, TOOLS, ToolDefinition
+from wasmsand.tools.live_sessions import SessionBusy
+from wasmsand.tools.native import NATIVE_ACTIONS, native_tools, others, typed_entries
+from wasmsand.tools.overlay_tools import APPLY, DIFF, OVERLAY_ACTIONS
+from wasmsand.tools.surroundings import Observation
+from wasmsand.tools.workbench import CancellableCall, CommandObserver, Workbench
 from wasmsand.wire.strict_json import kind_of
 
 DEFAULT_OUTPUT_LIMIT = 30_000
@@ -51,28 +51,35 @@ class SandboxTools:
         model_api.create(..., tools=tools.anthropic())
         tools.handle("sandbox_run", {"command": "ls | wc -l"})
 
-    - `sandbox`: the caller has to kill it
+    - `sandbox`: a `Sandbox`, or an `AsyncSandbox` that was entered; the caller has to kill it
     - `only`: names of the tools to offer (default: all). A tool whose program is not in the image
       is never offered.
     - `output_limit`: maximum number of characters of one output or file that a model gets at once
-    - `with_images`: whether the results of `sandbox_python` contain images, as base64 under
+    - `with_images`: whether the answers of `handle` contain images, as base64 under `image` and
       `results[n]["image"]`, for models that can see; otherwise images are saved as files of the
-      sandbox, and the results contain their paths
+      sandbox, and the answers contain their paths. `answer_anthropic` and the others decide by
+      what their API takes.
     - `index_installs`: whether to offer `sandbox_install_packages`, which installs Python packages
       from the package index of this machine's pip
     - `max_copies`: how many copies of the sandbox a model may have at a time; 0 offers no tools for
-      copies and snapshots. End the copies with `end_copies`.
+      copies and snapshots
+    - `apply_changes`: whether to offer `sandbox_apply`, which writes the changes of a directory
+      that is mounted as an overlay to this machine
+
+    `close` ends what the tools have started: shell, interpreter, commands, copies. So does killing
+    the sandbox, except for copies.
     """
 
     def __init__(
         self,
-        sandbox: Sandbox,
+        sandbox: Sandbox | AsyncSandbox,
         *,
         only: Collection[str] | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         with_images: bool = False,
         index_installs: bool = False,
         max_copies: int = 0,
+        apply_changes: bool = False,
     ) -> None:
         if isinstance(output_limit, bool) or not isinstance(output_limit, int):
             raise TypeError(f"output_limit must be an int, not {kind_of(output_limit)}")
@@ -84,44 +91,91 @@ class SandboxTools:
             for name in only:
                 if name not in BY_NAME:
                     raise UnknownTool(f"only: no tool {name!r}; use one of: {', '.join(BY_NAME)}")
-        self._sandbox = sandbox
+        used = _blocking(sandbox)
         offered = tuple(tool for tool in TOOLS if only is None or tool.name in only)
+        if only is None:
+            offered = (*offered, DIFF)
         if index_installs:
             offered = (*offered, INSTALL_PACKAGES)
+        if apply_changes:
+            offered = (*offered, APPLY)
         if max_copies:
             offered = (*map(with_copies, offered), *COPY_TOOLS)
-        self._offered = offered
-        self._machines = Machines(sandbox, max_copies)
+        self._offered = tuple(tool.located(used.options.cwd) for tool in offered)
+        self._observation = Observation(used)
+        self._machines = Machines(used, max_copies)
         self._output_limit = output_limit
         self._with_images = with_images
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """The tools that can be used in this sandbox, described with what its network reaches."""
-        network = network_sentence(self._sandbox.network.rules())
-        return tuple(
-            tool.with_network(network)
-            for tool in self._offered
-            if tool.program is None or has_program(self._sandbox, tool.program)
-        )
+        """The tools that can be used in this sandbox, described with what it has and reaches."""
+        where = self._observation.take()
+        return tuple(tool.described(where) for tool in self._offered if tool.is_usable(where))
 
     def openai(self, *, api: schemas.OpenAIApi = "chat") -> list[dict[str, Any]]:
         """The tools in the format of OpenAI's APIs: `"chat"` completions or `"responses"`."""
         return schemas.openai(self.definitions, api=api)
 
-    def anthropic(self) -> list[dict[str, Any]]:
-        """The tools in the format of Anthropic's Messages API."""
-        return schemas.anthropic(self.definitions)
+    def anthropic(self, *, native: bool = False) -> list[dict[str, Any]]:
+        """The tools in the format of Anthropic's Messages API. With `native`, its own bash and text
+        editor tools take the place of `sandbox_run` and of the tools for files."""
+        offered = self.definitions
+        if not native:
+            return schemas.anthropic(offered)
+        known = native_tools(offered)
+        entries = typed_entries(known, self._output_limit)
+        return [*entries, *schemas.anthropic(others(offered, known))]
+
+    def gemini(self) -> list[dict[str, Any]]:
+        """The tools in the format of Google's Gemini API."""
+        return schemas.gemini(self.definitions)
+
+    def answer_anthropic(self, block: object) -> dict[str, Any]:
+        """Execute a `tool_use` block of Anthropic's API, also one of its own tools. Returns the
+        `tool_result` block, with images."""
+        return answers.anthropic_answer(self._answer, block)
+
+    def answer_openai(self, call: object) -> dict[str, Any]:
+        """Execute a tool call of OpenAI's chat completions, or a `function_call` of its responses.
+        Returns the message, or the `function_call_output`, which has images."""
+        return answers.openai_answer(self._answer, call)
+
+    def answer_gemini(self, call: object) -> dict[str, Any]:
+        """Execute a function call of Gemini. Returns the part with the `functionResponse`."""
+        return answers.gemini_answer(self._answer, call)
 
     def handle(self, tool_name: str, input: object) -> dict[str, Any]:
         """Execute a tool call and return the answer for the model as plain JSON.
 
         The answer to a call that failed is `{"error": {"code": ..., "message": ...}}`: the code is
         the name of an errno, for example `ENOENT`, or `UNKNOWN_TOOL`, `INVALID_INPUT`,
-        `PROGRAM_MISSING`, `SANDBOX_CLOSED`, `SANDBOX_ERROR`.
+        `PROGRAM_MISSING`, `BUSY`, `SANDBOX_CLOSED`, `SANDBOX_ERROR`.
         """
+        return self._answer(tool_name, input, self._with_images)
+
+    async def handle_async(self, tool_name: str, input: object) -> dict[str, Any]:
+        """`handle` on a thread, so that the event loop goes on meanwhile. If the task is cancelled,
+        the call is interrupted."""
+        watch = CancellableCall()
+        task = asyncio.get_running_loop().run_in_executor(
+            None, self._answer, tool_name, input, self._with_images, watch
+        )
         try:
-            return self.call(tool_name, input)
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(watch.cancel)
+            raise
+
+    def _answer(
+        self,
+        tool_name: str,
+        input: object,
+        with_images: bool,
+        observer: CommandObserver | None = None,
+    ) -> dict[str, Any]:
+        try:
+            return self._call(tool_name, input, with_images, observer)
         except TOOL_ERRORS as error:
             return {"error": {"code": error_code(error), "message": str(error)}}
 
@@ -130,7 +184,13 @@ class SandboxTools:
     ) -> dict[str, Any]:
         """Like `handle`, but raise an exception if the call fails (see `TOOL_ERRORS`). `observer`
         can watch a command while it runs, and end it."""
-        tool = next((tool for tool in self._offered if tool.name == tool_name), None)
+        return self._call(tool_name, input, self._with_images, observer)
+
+    def _call(
+        self, tool_name: str, input: object, with_images: bool, observer: CommandObserver | None
+    ) -> dict[str, Any]:
+        known = (*self._offered, *native_tools(self._offered))
+        tool = next((tool for tool in known if tool.name == tool_name), None)
         if tool is None:
             names = ", ".join(tool.name for tool in self._offered)
             raise UnknownTool(f"unknown tool {tool_name!r:.80}; use one of: {names}")
@@ -139,13 +199,36 @@ class SandboxTools:
             return COPY_ACTIONS[tool.name](self._machines, given)
         machine = self._machines.find(given.pop("copy", None))
         bench = Workbench(
-            machine.sandbox, machine.outputs, self._output_limit, observer, self._with_images
+            machine.sandbox,
+            machine.outputs,
+            machine.live,
+            machine.background,
+            self._output_limit,
+            observer,
+            with_images,
         )
-        return ACTIONS[tool.name](bench, given)
+        return _ACTIONS[tool.name](bench, given)
 
     def end_copies(self) -> None:
         """Kill the copies that a model has made. The sandbox itself remains."""
         self._machines.end_copies()
+
+    def close(self) -> None:
+        """End what the tools have started: the shell, the interpreter, commands of `sandbox_start`,
+        copies. The sandbox itself remains, and the tools can be used again."""
+        self._machines.close()
+
+
+_ACTIONS = {**ACTIONS, **OVERLAY_ACTIONS, **NATIVE_ACTIONS}
+
+
+def _blocking(sandbox: object) -> Sandbox:
+    """The sandbox, of an asynchronous one the one below it."""
+    if isinstance(sandbox, AsyncSandbox):
+        sandbox = sandbox._blocking  # raises RuntimeError if it was not entered
+    if not isinstance(sandbox, Sandbox):
+        raise TypeError(f"sandbox must be a Sandbox or an AsyncSandbox, not {kind_of(sandbox)}")
+    return sandbox
 
 
 def error_code(error: Exception) -> str:
@@ -158,6 +241,8 @@ def error_code(error: Exception) -> str:
         return "SANDBOX_CLOSED"
     if isinstance(error, ProgramMissing):
         return "PROGRAM_MISSING"
+    if isinstance(error, SessionBusy):
+        return "BUSY"
     if isinstance(error, SandboxError):
         return "SANDBOX_ERROR"
     if isinstance(error, UnknownTool):

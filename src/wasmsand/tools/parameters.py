@@ -14,14 +14,20 @@ from typing import Any, Literal
 
 from wasmsand.wire.strict_json import kind_of
 
-Kind = Literal["string", "integer", "boolean", "variables"]
+Kind = Literal["string", "integer", "boolean", "variables", "integers"]
 
 _KIND_WORDS: Mapping[Kind, str] = {
     "string": "a string",
     "integer": "an integer",
     "boolean": "true or false",
     "variables": "an object of strings",
+    "integers": "an array of integers",
 }
+
+
+LONGEST_TEXT = 16 * 1024 * 1024
+_MOST_VARIABLES = 1_000
+_MOST_INTEGERS = 16
 
 
 class InvalidToolInput(ValueError):
@@ -43,12 +49,16 @@ class Parameter:
     maximum: int | None = None
     choices: tuple[str, ...] = ()
     may_be_empty: bool = True
+    longest: int = LONGEST_TEXT
+    """Most characters of a string, or of all variables together."""
 
     def schema(self) -> dict[str, Any]:
         """This parameter as JSON Schema."""
         schema: dict[str, Any] = {"description": self.description}
         if self.kind == "variables":
             schema |= {"type": "object", "additionalProperties": {"type": "string"}}
+        elif self.kind == "integers":
+            schema |= {"type": "array", "items": {"type": "integer"}}
         else:
             schema["type"] = self.kind
         if self.choices:
@@ -74,11 +84,14 @@ class Parameter:
             if not isinstance(value, bool):
                 raise self._wrong_type(value)
             return value
+        if self.kind == "integers":
+            return self._integers(value)
         return self._variables(value)
 
     def _text(self, value: object) -> str:
         if not isinstance(value, str):
             raise self._wrong_type(value)
+        self._check_length(len(value))
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
@@ -91,6 +104,20 @@ class Parameter:
             words = " or ".join(json.dumps(choice) for choice in self.choices)
             raise InvalidToolInput(f"{self.name} must be {words}, not {_shown(value)}")
         return value
+
+    def _check_length(self, length: int) -> None:
+        if length > self.longest:
+            raise InvalidToolInput(
+                f"{self.name} has {length} characters, at most {self.longest} are possible; write "
+                "long content to a file in parts"
+            )
+
+    def _integers(self, value: object) -> list[int]:
+        if not isinstance(value, list | tuple):
+            raise self._wrong_type(value)
+        if len(value) > _MOST_INTEGERS:
+            raise InvalidToolInput(f"{self.name} has {len(value)} items, too many")
+        return [self._integer(item) for item in value]
 
     def _integer(self, value: object) -> int:
         # JSON has one kind of number: 10.0 is the integer 10.
@@ -107,11 +134,14 @@ class Parameter:
     def _variables(self, value: object) -> dict[str, str]:
         if not isinstance(value, Mapping):
             raise self._wrong_type(value)
+        if len(value) > _MOST_VARIABLES:
+            raise InvalidToolInput(f"{self.name} has {len(value)} entries, too many")
         for key, item in value.items():
             if not isinstance(key, str) or not isinstance(item, str):
                 raise InvalidToolInput(
                     f"{self.name}[{_shown(key)}] must be a string, not {kind_of(item)}"
                 )
+        self._check_length(sum(len(key) + len(item) for key, item in value.items()))
         return dict(value)
 
     def _wrong_type(self, value: object) -> InvalidToolInput:

@@ -38,3 +38,19 @@ def openai(tools: Iterable[ToolDefinition], *, api: OpenAIApi = "chat") -> list[
     if api == "responses":
         return [{"type": "function", **function} for function in functions]
     raise ValueError(f'api must be "chat" or "responses", not {api!r}')
+
+
+def gemini(tools: Iterable[ToolDefinition]) -> list[dict[str, Any]]:
+    """For Google's Gemini API."""
+    return [
+        {
+            "functionDeclarations": [
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parametersJsonSchema": tool.input_schema(),
+                }
+                for tool in tools
+            ]
+        }
+    ]

@@ -6,11 +6,13 @@ the sandbox.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Protocol
 
-from wasmsand.sdk.results import CommandResult, PythonResult
 from wasmsand.sdk.sandbox import Sandbox
+from wasmsand.tools.background import BackgroundCommands
+from wasmsand.tools.live_sessions import LiveSessions
 from wasmsand.tools.output import SavedOutputs, head_and_tail
 
 
@@ -31,26 +33,49 @@ class CommandObserver(Protocol):
         """The command has printed `text`, on either stream."""
 
 
+class CancellableCall:
+    """A `CommandObserver` that can end what a call waits for. The tool's thread starts it, another
+    thread cancels it; a lock guards what both change. A command that starts after the cancellation
+    is killed at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._command: Killable | None = None
+
+    def started(self, command: Killable) -> None:
+        """See `CommandObserver`."""
+        with self._lock:
+            self._command = command
+            cancelled = self._cancelled
+        if cancelled:
+            command.kill()
+
+    def printed(self, text: str) -> None:
+        """See `CommandObserver`."""
+
+    def cancel(self) -> None:
+        """Kill the command, now or when it starts."""
+        with self._lock:
+            self._cancelled = True
+            command = self._command
+        if command is not None:
+            command.kill()
+
+
 @dataclass(frozen=True, slots=True)
 class Workbench:
     """What all tools of one sandbox share."""
 
     sandbox: Sandbox
     outputs: SavedOutputs
+    live: LiveSessions
+    background: BackgroundCommands
     output_limit: int
     """Most characters of one text for the model."""
     observer: CommandObserver | None = None
     with_images: bool = False
     """Whether results contain images; otherwise images are saved as files."""
-
-
-def note_of(result: CommandResult | PythonResult) -> str | None:
-    """A note for the model if the sandbox ended the command."""
-    if result.truncated:
-        return "killed: the command printed more than the sandbox's max_output_bytes"
-    if result.timed_out:
-        return "killed: the command timed out; set a longer timeout_ms if it needs more time"
-    return None
 
 
 def shortened(bench: Workbench, text: str, content: bytes, kind: str) -> str:

@@ -26,7 +26,7 @@ from wasmsand.machine.tar_reader import TarReader
 from wasmsand.machine.tar_source import PieceSource
 from wasmsand.machine.tar_writer import header
 from wasmsand.sdk.errors import ArchiveError
-from wasmsand.sdk.transfer import pack_directory, unpack_directory, unpack_file
+from wasmsand.sdk.transfer import pack_entries, unpack_directory, unpack_file
 
 pytestmark = pytest.mark.no_userland
 
@@ -170,7 +170,8 @@ def test_everything_can_be_exported(machine: Machine) -> None:
 
 
 def test_uploads_are_read_back(machine: Machine, tree: Path) -> None:
-    import_tar(machine, "/tmp/t", pack_directory(tree))
+    entries = [(str(path), str(path.relative_to(tree))) for path in sorted(tree.rglob("*"))]
+    import_tar(machine, "/tmp/t", pack_entries(entries))
     assert [entry.path for entry in machine.files.tree("/tmp/t")] == [
         f"/tmp/t/{name}"
         for name in ("directory", "directory/file", "empty", "link", "script", "second")

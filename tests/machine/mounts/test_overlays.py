@@ -15,7 +15,6 @@ from wasmsand import (
     NoSpaceError,
     PermissionDeniedError,
     Sandbox,
-    StateError,
 )
 from wasmsand.sdk.local import LocalBackend
 from wasmsand.sdk.options import SandboxOptions
@@ -264,7 +263,6 @@ def test_forks_and_snapshots_have_the_changes(sandbox: Sandbox, inside: Path) ->
     assert sorted(os.listdir(inside)) == ["README", "data", "src"]
 
 
-@pytest.mark.xfail(strict=True, reason="L128", raises=StateError)
 def test_a_session_with_open_files_of_a_mount_is_forked(sandbox: Sandbox) -> None:
     with sandbox.python() as session:
         session.run("f = open('/mnt/repo/src/main.py'); first = f.readline()")

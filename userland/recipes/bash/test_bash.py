@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from userland.recipes.script_tables import prints
 from wasmsand import Sandbox
 
@@ -34,3 +36,62 @@ def test_error_is_told_as_on_linux(sandbox: Sandbox) -> None:
     result = sandbox.commands.run("no-such-command")
     assert result.exit_code == 127
     assert "no-such-command: command not found" in result.stderr
+
+
+def test_an_absent_program_that_is_known_has_a_hint(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run("node -v")
+    assert result.exit_code == 127
+    first, second = result.stderr.splitlines()
+    assert first == "/bin/bash: line 1: node: command not found"
+    assert second.startswith("hint: there is no Node.js: run JavaScript with `qjs FILE.js`")
+
+
+def test_an_unknown_name_has_none(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run("no-such-program")
+    assert result.exit_code == 127
+    assert result.stderr == "/bin/bash: line 1: no-such-program: command not found\n"
+
+
+def test_absent_programs_are_not_found(sandbox: Sandbox) -> None:
+    script = (
+        "command -v node gcc apt-get; which docker 2>/dev/null; type -P npm; hash go 2>/dev/null"
+    )
+    result = sandbox.commands.run(script)
+    assert (result.stdout, result.stderr, result.exit_code) == ("", "", 1)
+
+
+def test_a_handler_of_the_user_replaces_the_hint(sandbox: Sandbox) -> None:
+    script = "command_not_found_handle() { echo mine $1; return 5; }; node; echo $?"
+    result = sandbox.commands.run(script)
+    assert (result.stdout, result.stderr) == ("mine node\n5\n", "")
+
+
+def test_hints_name_only_absent_programs_and_each_once(sandbox: Sandbox) -> None:
+    lines = sandbox.files.read_text("/usr/share/wasmsand/hints").splitlines()
+    assert max(len(line.encode()) for line in lines) < 1000  # what bash reads at once
+    names = [name for line in lines for name in line.partition("\t")[0].split(" ")]
+    assert len(names) == len(set(names)) > 100
+    assert all(line.partition("\t")[2] for line in lines)
+    assert sandbox.commands.run(["which", *names]).stdout == ""
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        "qjs -e 'print(1)'",
+        "pip install six",
+        "pip list",
+        "ls /usr/bin",
+        "python3 -m venv v",
+        "cat /etc/os-release",
+        "python3 -m http.server 8000 & sleep 1; nc -zv localhost 8000; kill $!",
+        "grep -rn a /etc/passwd",
+        "sqlite3 x.db 'select 1'",
+        "lua -e 'print(1)'",
+        "top -bn1",
+        "mkdir s t; cp -a s/. t; tar -C s -cf - . | tar -C t -xf -",
+    ],
+)
+def test_what_hints_advise_works(sandbox: Sandbox, advice: str) -> None:
+    result = sandbox.commands.run(advice)
+    assert result.exit_code == 0, result.stderr

@@ -30,7 +30,8 @@ with a body'
 
 
 def test_without_a_name_it_asks_for_one(sandbox: Sandbox) -> None:
-    result = sandbox.commands.run("git init -q r; cd r; git commit -q --allow-empty -m x")
+    script = "git init -q r; cd r; git commit -q --allow-empty -m x"
+    result = sandbox.commands.run(script, env={"GIT_CONFIG_NOSYSTEM": "1"})
     assert result.exit_code == 128
     assert "Please tell me who you are." in result.stderr
     assert 'git config --global user.email "you@example.com"' in result.stderr

@@ -206,9 +206,11 @@ _KINDS = {"real": ("REAL", "DOUBLE PRECISION"), "complex": ("COMPLEX", "COMPLEX*
 
 
 def _constants(names: str, double: bool) -> str:
-    """Declarations of the constants `local=>name` that the routine uses."""
+    """Declarations of the constants `local=>name`, or just `name`, that the routine uses."""
     lines = []
-    for local, name in re.findall(r"(\w+)\s*=>\s*(\w+)", names):
+    for item in names.split(","):
+        local, _, renamed = (part.strip() for part in item.partition("=>"))
+        name = renamed or local
         if local != "wp":
             complex_kind = name == ("zzero" if double else "czero")
             kind = _KINDS["complex" if complex_kind else "real"][double]

@@ -93,3 +93,27 @@ def test_functions_that_need_lengths_keep_them() -> None:
         's_cat(a, b, i, &c__2, (ftnlen)2); n = ilaenv_(&c__1, "D", " ", (ftnlen)1, (ftnlen)1);\n'
     )
     assert c_interface.rewritten(code) == code
+
+
+def test_constants_of_the_module_are_declared_with_or_without_a_local_name() -> None:
+    text = """subroutine ctest( g )
+   use LA_CONSTANTS, &
+   only: wp=>sp, one=>sone, czero, &
+         safmin=>ssafmin
+   complex(wp) g
+   g = czero
+end subroutine
+"""
+    lines = fortran77.from_free_form(text, "ctest").splitlines()
+    assert [line.strip() for line in lines if line.strip()] == [
+        "SUBROUTINE CTEST( G )",
+        "REAL ONE",
+        "PARAMETER ( ONE = 1.00000000000000000E+00 )",
+        "COMPLEX CZERO",
+        "PARAMETER ( CZERO = (0.0,0.0) )",
+        "REAL SAFMIN",
+        "PARAMETER ( SAFMIN = 1.17549435082228751E-38 )",
+        "COMPLEX G",
+        "G = CZERO",
+        "END",
+    ]

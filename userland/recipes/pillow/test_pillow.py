@@ -172,6 +172,13 @@ print(Image.fromarray(numpy.asarray(picture)).tobytes() == picture.tobytes())
     assert full_python(PICTURE + program) == "PyCapsule PyCapsule\nTrue\n"
 
 
+def test_the_package_describes_itself(full_python: Run) -> None:
+    printed = full_python("from PIL import features\nfeatures.pilinfo(supported_formats=False)")
+    assert "Pillow 13.0.0" in printed
+    assert "Binary Pillow modules loaded from /usr" in printed
+    assert "--- JPEG support ok" in printed
+
+
 def test_what_is_supported(full_python: Run) -> None:
     program = """
 from PIL import features

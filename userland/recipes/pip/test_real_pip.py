@@ -24,6 +24,12 @@ def test_a_wheel_brings_packages_of_the_registry(guest: Guest) -> None:
     assert "requests" in guest.installed()
 
 
+def test_without_a_network_an_index_is_asked_once(guest: Guest) -> None:
+    guest.run("pip install --index-url https://index.test/simple nonesuch", exit_code=1)
+    assert "Retrying" not in guest.errors
+    assert "look-up of index.test refused: the sandbox has no network" in guest.errors
+
+
 def test_a_wheel_with_an_unknown_dependency_installs_nothing(guest: Guest) -> None:
     wheel = guest.write_wheel("mine", "1.0", ["six", "nonesuch"])
     guest.run(f"pip install ./{wheel}", exit_code=1)

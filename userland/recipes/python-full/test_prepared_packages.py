@@ -90,9 +90,7 @@ def test_an_installed_package_is_handed_out(sandbox: Sandbox, run: Run) -> None:
     assert float(took) < 0.2
 
 
-@pytest.mark.xfail(
-    SCIPY, strict=True, reason="L091 with scipy, numpy's import also brings what scipy imported"
-)
+@pytest.mark.xfail(SCIPY, strict=True, reason="L091 with scipy, numpy.strings comes with numpy")
 def test_modules_and_filters_are_those_of_an_ordinary_import(sandbox: Sandbox, run: Run) -> None:
     install(sandbox, "numpy", "pandas", "python-dateutil")
     show = """
@@ -105,6 +103,14 @@ print(sorted(set(dir({0})) - set(dir(sys))))
     for package in ("numpy", "pandas", "dateutil"):
         code = show.format(package)
         assert run(code) == run(code, program=f"{FULL}-plain")
+
+
+def test_a_package_does_not_bring_what_other_packages_made_it_import(
+    sandbox: Sandbox, run: Run
+) -> None:
+    install(sandbox, "numpy")
+    show = "import sys, numpy; print({'unittest', 'asyncio', 'pydoc'} & set(sys.modules))"
+    assert run(show) == "set()\n"
 
 
 def test_random_numbers_are_new_at_each_start(sandbox: Sandbox, run: Run) -> None:
@@ -170,3 +176,11 @@ child = "import numpy as np; print(np.ones(3).sum())"
 print(subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout)
 """
     assert run(code) == "[0, 0, 1, 3, 6]\n3.0\n\n"
+
+
+@pytest.mark.skipif(not SCIPY, reason="scipy is not built")
+def test_modules_that_a_module_imports_by_a_call_come_with_it() -> None:
+    program = "import scipy._external.array_api_compat.numpy as x; print(x.fft, x.linalg)"
+    with Sandbox(packages=["scipy"]) as installed:
+        result = installed.commands.run([FULL, "-c", program])
+    assert result.exit_code == 0, result.stderr

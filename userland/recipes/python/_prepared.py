@@ -26,7 +26,7 @@ from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import ModuleType
+    from types import FrameType, ModuleType
     from typing import Any
 
 _IMPORTED = """
@@ -179,13 +179,14 @@ def _record(edges: dict[str, set[str]], action: Callable[[], None]) -> None:
         level: int = 0,
     ) -> ModuleType:
         result = real_import(name, globals, locals, fromlist, level)
-        if globals is not None:
+        module = _executed_module(sys._getframe(1))
+        if module is not None:
             full = name
-            if level:
+            if level and globals is not None:
                 package = str(globals.get("__package__") or "")
                 base = package.rsplit(".", level - 1)[0] if level > 1 else package
                 full = f"{base}.{name}" if name else base
-            imported = edges.setdefault(str(globals.get("__name__")), set())
+            imported = edges.setdefault(module, set())
             parts = full.split(".")
             imported.update(".".join(parts[:end]) for end in range(1, len(parts) + 1))
             imported.update(f"{full}.{item}" for item in fromlist or ())
@@ -196,6 +197,21 @@ def _record(edges: dict[str, set[str]], action: Callable[[], None]) -> None:
         action()
     finally:
         builtins.__import__ = real_import
+
+
+def _executed_module(frame: FrameType | None) -> str | None:
+    """The module that is being executed, and imports something or calls a function that does.
+
+    If a module calls a function of another one, which was executed before, the import is not one
+    of the other module: without the call it would not have happened.
+    """
+    while frame is not None:
+        if frame.f_code.co_name == "<module>":
+            spec = frame.f_globals.get("__spec__")
+            if getattr(spec, "_initializing", False):
+                return str(frame.f_globals.get("__name__"))
+        frame = frame.f_back
+    return None
 
 
 def _closure(name: str, edges: Mapping[str, set[str]]) -> set[str]:
@@ -274,9 +290,14 @@ class _StoredLoader(SourceFileLoader):
             return
         module.__spec__ = original
         name = original.name
+        available: dict[str, bool] = {}
         for needed in _needs[name]:
-            if needed in _stored and _is_available(needed):
-                _give(needed, _stored.pop(needed))
+            if needed in _stored:
+                top = needed.partition(".")[0]
+                if top not in available:
+                    available[top] = _is_available(needed)
+                if available[top]:
+                    _give(needed, _stored.pop(needed))
         _renew(name, module)
 
 

@@ -231,3 +231,23 @@ print(solver.integrate(1.0).round(5).tolist())
 @pytest.mark.xfail(strict=True, reason="L080: it is written in Fortran")
 def test_orthogonal_distance_regression_is_available(scipy_python: Run) -> None:
     assert scipy_python("import scipy.odr; print(scipy.odr.__name__)") == "scipy.odr\n"
+
+
+def test_threads_call_functions_of_one_module_at_once(scipy_python: Run) -> None:
+    program = """
+import threading
+import numpy as np
+import scipy.fft
+
+for size in range(100, 130):
+    x, results = np.ones((800, size)) + 0j, []
+    work = lambda: results.append(scipy.fft.irfft(x))
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(result, scipy.fft.irfft(x)) for result in results)
+print(len(results))
+"""
+    assert scipy_python(program) == "4\n"

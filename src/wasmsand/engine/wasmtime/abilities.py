@@ -15,6 +15,7 @@ from wasmsand.engine.stored_memory import StoredMemory
 from wasmsand.engine.wasmtime import dormant_memory
 from wasmsand.engine.wasmtime.compile_cache import CompileCache
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
+from wasmsand.engine.wasmtime.layered_image import share_memory
 from wasmsand.engine.wasmtime.memory_image import MappedImage, found_image, opened_image
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.touched_pages import page_faults
@@ -77,7 +78,12 @@ class WasmtimeCopies:
     ) -> WasmtimeInstance:
         """A copy of a program that waits."""
         assert isinstance(program, WasmtimeInstance)
-        return program.duplicate(memory_limit, fork_result)
+        return dormant_memory.duplicate(program, memory_limit, fork_result)
+
+    def share(self, program: Instance) -> None:
+        """Put large parts of the memory into a file."""
+        assert isinstance(program, WasmtimeInstance)
+        share_memory(program)
 
     def describe(self, program: Instance) -> DormantProgram:
         """What a copy would have, without its memory."""

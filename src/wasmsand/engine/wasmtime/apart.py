@@ -70,6 +70,7 @@ class ApartCompiler:
     def compile(self, order: CompileOrder) -> WasmtimeModule:
         """The module. Raises as described in `abilities.CompileWorkers`."""
         self._require_not_rejected(order.key)
+        require_permission()
         pool = shared_pool()
         try:
             with pool.admitted(order):
@@ -158,6 +159,14 @@ class ApartCompiler:
             self._rejections[key] = reason
             if len(self._rejections) > REJECTIONS_MAX:
                 self._rejections.popitem(last=False)
+
+
+def require_permission() -> None:
+    """Raise `ModuleRejected` if the host's user does not want compilations in this process."""
+    if os.environ.get(MODE_VARIABLE) == "never":
+        raise ModuleRejected(
+            f"not compiled yet, and {MODE_VARIABLE}=never: run `wasmsand warm` without it"
+        )
 
 
 def _require_success(order: CompileOrder, outcome: Outcome) -> None:

@@ -15,7 +15,7 @@ import importlib.util
 import platform
 import sys
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from wasmsand.engine.wasmtime import _c_types
 
@@ -41,7 +41,8 @@ class EngineUnavailable(RuntimeError):
     """No usable wasmtime library was found; the message says what to install."""
 
 
-def _find_library() -> Path:
+def _find_library() -> tuple[Path, str]:
+    """The shared library, and the exact release that it belongs to ("" if that is not known)."""
     wanted = f"install wasmtime=={SUPPORTED_RELEASE}.* from PyPI"
     spec = importlib.util.find_spec("wasmtime")
     if spec is None or spec.origin is None:
@@ -57,11 +58,11 @@ def _find_library() -> Path:
     library = package / f"{sys.platform}-{machine}" / _LIBRARY_NAMES.get(sys.platform, "")
     if not library.is_file():
         raise EngineUnavailable(f"wasmtime has no library for {sys.platform} on {machine}")
-    return library
+    return library, releases[0] if len(releases) == 1 else ""
 
 
 ffi: Any = _c_types.ffi
-LIBRARY: Final = _find_library()
+LIBRARY, RELEASE = _find_library()
 lib: Any = ffi.dlopen(str(LIBRARY))
 NULL: CData = ffi.NULL
 

@@ -1,7 +1,8 @@
 """Compiled modules on disk, and the memory with which prepared programs start.
 
 Owns the cache directory. Rules: an entry is named by the module's content key and the engine's
-fingerprint, a copy of stored memory by its hash. An entry appears completely or not at all (it is
+fingerprint, a copy of stored memory by its hash. Files of installed packages that were checked are
+remembered by their identity. An entry appears completely or not at all (it is
 written under another name, flushed, then renamed), so any number of processes may write at once. An
 entry is machine code that we run, so a directory that others can write to is not used. Without a
 usable directory, modules are kept in memory only, and one warning says so. Transient entries
@@ -23,6 +24,8 @@ VARIABLE = "WASMSAND_CACHE"
 TRANSIENT_BYTES_MAX = 1 << 30
 TRANSIENT_ENTRIES_MAX = 256
 _TRANSIENT = "guests"
+_CHECKED = "checked"
+"""The directory that remembers which files of installed packages were checked."""
 UNNAMED = "unnamed"
 """The directory for unnamed files. A confined process may write there and nowhere else."""
 _SUFFIX = ".cwasm"
@@ -147,6 +150,24 @@ class CompileCache:
         """A new copy of a file with stored memory; None if the cache is not writable."""
         return self._begin(key, self._memory_path(key))
 
+    def remember(self, key: str, identity: str) -> None:
+        """Note that the file with this identity was checked: its content has the hash `key`."""
+        entry = self._begin(key, self._identity_path(key))
+        if entry is not None:
+            with entry:
+                entry.write(identity.encode())
+                entry.commit()
+
+    def remembered(self, key: str) -> str | None:
+        """The identity of the file that was last found to have the hash `key`."""
+        path = self._identity_path(key)
+        try:
+            if self._distrust(path.parent):
+                return None
+            return path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
     def _begin(self, key: str, path: Path) -> NewEntry | None:
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -164,7 +185,7 @@ class CompileCache:
 
     def written(self, path: Path) -> None:
         """An entry was committed."""
-        if path.parent != self._directory:
+        if path.parent.name == _TRANSIENT:
             self._drop_oldest(path)
 
     def failed(self, error: OSError) -> None:
@@ -205,6 +226,9 @@ class CompileCache:
 
     def _memory_path(self, key: str) -> Path:
         return self._directory / f"{key}{_MEMORY_SUFFIX}"
+
+    def _identity_path(self, key: str) -> Path:
+        return self._directory / _CHECKED / key
 
     def _transient_path(self, key: str) -> Path:
         return self._directory / _TRANSIENT / f"{key}-{self._fingerprint}{_SUFFIX}"

@@ -16,7 +16,8 @@ import hashlib
 from dataclasses import dataclass
 
 from wasmsand.engine.forking import native
-from wasmsand.engine.wasmtime.bindings import NULL, CData, check, ffi, lib, take_bytes
+from wasmsand.engine.wasmtime.bindings import NULL, RELEASE, CData, check, ffi, lib, take_bytes
+from wasmsand.engine.wasmtime.processors import Processor
 
 MIB = 1 << 20
 _OPT_LEVEL_SPEED = 1
@@ -88,12 +89,21 @@ def configuration(settings: EngineSettings) -> tuple[tuple[str, int], ...]:
     )
 
 
-def new_engine(settings: EngineSettings, memory_creator: CData = NULL) -> CData:
+def new_engine(
+    settings: EngineSettings,
+    memory_creator: CData = NULL,
+    processor: Processor | None = None,
+) -> CData:
     """A `wasm_engine_t *` that frees itself. If given, a `wasmtime_memory_creator_t *` provides its
-    memories; the engine can still open modules compiled by an engine without one."""
+    memories; the engine can still open modules compiled by an engine without one. It compiles for
+    `processor`, by default for that of this machine with all its features."""
     config = lib.wasm_config_new()
     for function, value in configuration(settings):
         getattr(lib, function)(config, value)
+    if processor is not None:
+        check(lib.wasmtime_config_target_set(config, processor.target.encode()))
+        for feature in processor.features:
+            lib.wasmtime_config_cranelift_flag_enable(config, feature.encode())
     if memory_creator:
         lib.wasmtime_config_host_memory_creator_set(config, memory_creator)
     with native():
@@ -115,5 +125,6 @@ def probe(engine: CData) -> bytes:
 
 
 def fingerprint(probed: bytes) -> str:
-    """A short hash of the output of `probe`."""
-    return hashlib.sha256(probed).hexdigest()[:16]
+    """A short hash of the output of `probe` and of the exact release: wasmtime writes only its
+    major release into modules, but a minor one may correct code that an earlier one compiled."""
+    return hashlib.sha256(probed + RELEASE.encode()).hexdigest()[:16]

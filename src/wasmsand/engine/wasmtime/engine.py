@@ -1,8 +1,8 @@
 """The wasmtime engine: modules by content, threads, time.
 
 Owns loading: a module is compiled once per machine and mapped once per process. Rules: one thread
-at a time loads a given module; others wait for it. A compilation is logged, because a command may
-be waiting for it.
+at a time loads a given module; others wait for it. Whoever loads a module knows its program, and
+says that it is compiled.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from wasmsand.engine.abilities import Abilities, CopiedImages
 from wasmsand.engine.compile_orders import CompileOrder
 from wasmsand.engine.freed_memory import FreedMemory, have_few_arenas
 from wasmsand.engine.protocol import GuestUnwind, HostFunction
+from wasmsand.engine.shipped_modules import ShippedIndex, installed_indexes
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.abilities import (
     WasmtimeCopies,
@@ -30,8 +31,8 @@ from wasmsand.engine.wasmtime.abilities import (
     WasmtimeMemoryControl,
     WasmtimeThreads,
 )
-from wasmsand.engine.wasmtime.apart import ApartCompiler
-from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, lib
+from wasmsand.engine.wasmtime.apart import ApartCompiler, require_permission
+from wasmsand.engine.wasmtime.bindings import RELEASE, CData, WasmtimeError, lib
 from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directory
 from wasmsand.engine.wasmtime.compiler import compile_module, open_compiled, serialise
 from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine, probe
@@ -41,13 +42,12 @@ from wasmsand.engine.wasmtime.imports import ImportTable
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.runtime import Runtime
 from wasmsand.engine.wasmtime.shared_memory import MemorySharing
+from wasmsand.engine.wasmtime.shipped import ShippedModules
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
 logger = logging.getLogger("wasmsand.engine")
 
 _KEY = re.compile(r"[0-9a-f]{64}")
-_SLOW_TO_COMPILE = 256 * 1024
-"""From this size on, a compilation takes long enough for a warning."""
 _EXIT_PATIENCE_SECONDS = 0.3
 
 
@@ -59,14 +59,21 @@ class WasmtimeEngine:
     """Runs guests with wasmtime; see `protocol.Engine`."""
 
     def __init__(
-        self, settings: EngineSettings | None = None, cache_directory: Path | None = None
+        self,
+        settings: EngineSettings | None = None,
+        cache_directory: Path | None = None,
+        shipped: Sequence[ShippedIndex] | None = None,
     ) -> None:
+        """`shipped`: the compiled modules that may be used, by default those of installed
+        packages."""
         settings = settings or EngineSettings()
         self.tick_seconds = settings.tick_seconds
         have_few_arenas(lib)
         engine = new_engine(settings)
         probed = probe(engine)
         self._cache = CompileCache(cache_directory or default_directory(), fingerprint(probed))
+        indexes = installed_indexes() if shipped is None else shipped
+        self._shipped = ShippedModules(indexes, engine, RELEASE, self._cache)
         ticker = EpochTicker(engine, settings.tick_seconds)
         self.guest_resumed = ticker.guest_resumed  # directly, because it is called at every wait
         self._runtime = Runtime(
@@ -77,7 +84,7 @@ class WasmtimeEngine:
             ticker=ticker,
             threads=ThreadPool(settings.thread_stack_bytes, settings.idle_thread_seconds),
             fault_handlers=FaultHandlers(),
-            sharing=MemorySharing(settings, ticker, self._cache),
+            sharing=MemorySharing(settings, ticker, self._cache, self._shipped),
         )
         self.abilities = Abilities(
             compile_workers=self,
@@ -90,6 +97,8 @@ class WasmtimeEngine:
         self._apart = ApartCompiler(self._runtime, probed, self.find, self._remember)
         self._lock = threading.Lock()
         # Guarded by the lock:
+        self.compilations = 0
+        """How many modules this process has compiled, those of guests not counted."""
         self._loaded: weakref.WeakValueDictionary[str, WasmtimeModule] = (
             weakref.WeakValueDictionary()
         )
@@ -122,10 +131,11 @@ class WasmtimeEngine:
             with self._lock:
                 self._loading.pop(key, None)
 
-    def find(self, key: str) -> WasmtimeModule | None:
-        """The module with this content key, if it need not be compiled."""
+    def find(self, key: str, *, check: bool = False) -> WasmtimeModule | None:
+        """The module with this content key, if it need not be compiled. `check`: a file of an
+        installed package may be checked now, which takes longer."""
         module = self._recall(key)
-        if module is None:
+        if module is None and (check or self.is_compiled(key)):
             compiled = self._open(key)
             if compiled is not None:
                 module = self._remember(key, compiled)
@@ -135,14 +145,22 @@ class WasmtimeEngine:
         """See `abilities.CompileWorkers`."""
         if not _KEY.fullmatch(order.key):
             raise ValueError(f"not a content key: {order.key!r}")
-        return self.find(order.key) or self._apart.compile(order)
+        return self.find(order.key, check=True) or self._apart.compile(order)
 
     def is_compiled(self, key: str) -> bool:
         """Whether `load` would need no compilation."""
         with self._lock:
             if key in self._loaded:
                 return True
-        return self._cache.find(key) is not None
+        return self._cache.find(key) is not None or self._shipped.is_checked(key)
+
+    def comes_compiled(self, key: str) -> bool:
+        """See `protocol.Engine`."""
+        return self._shipped.has(key)
+
+    def why_not_compiled(self) -> Sequence[str]:
+        """See `protocol.Engine`."""
+        return self._shipped.unusable
 
     def unload(self, key: str) -> None:
         """Drop our reference to the module; callers that hold one keep it alive."""
@@ -181,7 +199,7 @@ class WasmtimeEngine:
     def _open(self, key: str) -> CData | None:
         path = self._cache.find(key)
         if path is None:
-            return None
+            return self._shipped.open(key)
         try:
             return open_compiled(self._runtime.engine, path)
         except WasmtimeError as error:
@@ -192,13 +210,17 @@ class WasmtimeEngine:
     def _compile(self, key: str, wasm: bytes) -> CData:
         if hashlib.sha256(wasm).hexdigest() != key:
             raise ValueError(f"the bytes of module {key} have a different hash")
-        level = logging.WARNING if len(wasm) >= _SLOW_TO_COMPILE else logging.INFO
-        logger.log(
-            level, "compiling module %s... (%d bytes): not in the cache", key[:12], len(wasm)
-        )
+        require_permission()
         started = time.monotonic()
         compiled = compile_module(self._runtime.engine, wasm)
-        logger.info("compiled module %s... in %.2f s", key[:12], time.monotonic() - started)
+        with self._lock:
+            self.compilations += 1
+        logger.info(
+            "compiled module %s... (%d bytes) in %.2f s",
+            key[:12],
+            len(wasm),
+            time.monotonic() - started,
+        )
         if self._cache.store(key, serialise(compiled)) is None:
             return compiled
         # All processes share the file's pages, but not those of `compiled`.

@@ -17,7 +17,9 @@ from wasmsand.engine.protocol import BEGINNING, HostCalls, Start
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
 from wasmsand.engine.wasmtime.holdings import checked_instance_bytes, store_record
+from wasmsand.engine.wasmtime.layered_image import LayeredImage
 from wasmsand.engine.wasmtime.memory_image import MappedImage, captured_image
+from wasmsand.engine.wasmtime.page_copies import copy_runs
 from wasmsand.engine.wasmtime.resident_pages import PAGE, ThreadStack, resident_bytes
 from wasmsand.engine.wasmtime.store import NEVER, GuestStore
 from wasmsand.engine.wasmtime.touched_pages import written_ranges
@@ -58,7 +60,7 @@ class WasmtimeInstance:
         """Instances on this memory whose threads have ended."""
         self._close_wanted = False
         self.start = BEGINNING
-        self.image: MappedImage | None = None
+        self.image: MappedImage | LayeredImage | None = None
         """The image with which the memory started; None if with the module's data."""
         self._record: CData | None = None
         """The C record of its store, after first use."""
@@ -215,7 +217,7 @@ class WasmtimeInstance:
         self._calls = self.asyncify = None  # break reference cycles
         self._record = self._stack = None
         self._store.free()
-        self.image = None
+        self.use_image(None)
 
     # --- for the callbacks
 
@@ -303,32 +305,21 @@ class WasmtimeInstance:
         """Copy pages that may differ: pages that neither instance has written are skipped."""
         source, target = self.memory_base, child.memory_base
         address = int(ffi.cast("uintptr_t", source))
-        for first, last in written_ranges(address, start, end):
-            ffi.memmove(target + first, source + first, last - first)
+        mapped_end = 0 if child.image is None else child.image.end
+        copy_runs(source, target, written_ranges(address, start, end), mapped_end)
 
-    def duplicate(self, memory_limit: int, fork_result: int | None = None) -> WasmtimeInstance:
-        """See `abilities.MemoryCopies`."""
-        child = self.sibling(memory_limit)
-        try:
-            if self.asyncify is not None and self.asyncify.is_copy:
-                fits = self.asyncify.copy_to(child, fork_result)
-            else:
-                fits = child.grow_memory(self.memory_size())
-                if fits:
-                    self._copy_without_stack(child)
-        except BaseException:
-            child.close()
-            raise
-        if not fits:
-            child.close()
-            raise MemoryError(f"no room for a memory of {self.memory_size()} bytes")
-        return child
+    def use_image(self, image: MappedImage | LayeredImage | None) -> None:
+        """From now on, `image` is the image of the memory."""
+        before, self.image = self.image, image
+        if isinstance(image, LayeredImage):
+            image.joined(self)
+        if isinstance(before, LayeredImage):
+            before.left(self)
 
-    def _copy_without_stack(self, child: WasmtimeInstance) -> None:
-        for name, value in self.exported_variables().items():
-            if name != STACK_POINTER:
-                child.set_variable(name, value)
-        self.copy_memory(child, self.stack_reserve(), self.memory_size())
+    @property
+    def is_fork_copy(self) -> bool:
+        """Whether this is a copy made by a fork that has not run yet."""
+        return self.asyncify is not None and self.asyncify.is_copy
 
     # --- for the engine's abilities: see `abilities`
 

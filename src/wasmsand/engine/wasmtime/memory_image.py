@@ -57,8 +57,8 @@ class MappedImage:
         self.start = start
         self.size = start.memory_size
         self.shared_bytes = end - first if writes_can_be_told() else 0
-        self._first = first
-        self._end = end
+        self.first = first
+        self.end = end
         self._file = file
         weakref.finalize(self, os.close, file).atexit = False
 
@@ -68,16 +68,16 @@ class MappedImage:
         Raises `MemoryError` if there is no room; the instance is then unusable.
         """
         base = instance.memory_base
-        _map(base + self._first, self._end - self._first, mmap.MAP_PRIVATE, self._file)
+        map_over(base + self.first, self.end - self.first, mmap.MAP_PRIVATE, self._file)
         # The module may have data beyond the end of the image.
-        rest = instance.memory_size() - self._end
-        _map(base + self._end, rest, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
+        rest = instance.memory_size() - self.end
+        map_over(base + self.end, rest, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
         instance.image = self
 
     def written_by(self, instance: WasmtimeInstance) -> int:
         """How many bytes of the image an instance has written, in whole pages."""
         address = int(ffi.cast("uintptr_t", instance.memory_base))
-        return written_bytes(address + self._first, self._end - self._first)
+        return written_bytes(address + self.first, self.end - self.first)
 
 
 def captured_image(
@@ -92,7 +92,7 @@ def captured_image(
     try:
         end = first
         for begin, end in _contents(memory, first):
-            _write(writable, memory[begin:end], begin - lowest)
+            write_all(writable, memory[begin:end], begin - lowest)
         end = -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
         os.ftruncate(writable, end - lowest)
         file = os.open(f"/proc/self/fd/{writable}", os.O_RDONLY | os.O_CLOEXEC)
@@ -164,14 +164,15 @@ def _contents(memory: memoryview, first: int) -> Iterator[tuple[int, int]]:
         yield begin, size
 
 
-def _write(file: int, content: memoryview, offset: int) -> None:
+def write_all(file: int, content: memoryview, offset: int) -> None:
+    """Write everything. Raises `OSError`."""
     while content:
         written = os.pwrite(file, content, offset)
         content, offset = content[written:], offset + written
 
 
-def _map(address: CData, size: int, flags: int, file: int) -> None:
-    """Map the start of a file, or zeros, over the memory at `address`."""
+def map_over(address: CData, size: int, flags: int, file: int, offset: int = 0) -> None:
+    """Map a part of a file, or zeros, over the memory at `address`. Raises `MemoryError`."""
     access = mmap.PROT_READ | mmap.PROT_WRITE
-    if size and lib.mmap(address, size, access, flags | _FIXED, file, 0) == _MAP_FAILED:
+    if size and lib.mmap(address, size, access, flags | _FIXED, file, offset) == _MAP_FAILED:
         raise MemoryError(f"cannot map {size} bytes of memory: {os.strerror(ffi.errno)}")

@@ -17,6 +17,7 @@ from wasmsand.engine.wasmtime.guest_thread import THREAD_START, WasmtimeThread
 from wasmsand.engine.wasmtime.holdings import TableRoom, table_rooms
 from wasmsand.engine.wasmtime.imports import FORK_IMPORT
 from wasmsand.engine.wasmtime.instance import STACK_POINTER, WasmtimeInstance
+from wasmsand.engine.wasmtime.layered_image import LayeredImage
 from wasmsand.engine.wasmtime.memory_image import MappedImage
 from wasmsand.engine.wasmtime.runtime import Runtime
 from wasmsand.engine.wasmtime.shared_memory import ThreadModule
@@ -73,7 +74,7 @@ class WasmtimeModule:
     def instantiate(
         self,
         memory_limit: int,
-        image: MappedImage | None = None,
+        image: MappedImage | LayeredImage | None = None,
         *,
         start: Start = BEGINNING,
     ) -> WasmtimeInstance:
@@ -132,7 +133,7 @@ class WasmtimeModule:
         )
 
     def _begin_with(
-        self, start: Start, image: MappedImage | None, instance: WasmtimeInstance
+        self, start: Start, image: MappedImage | LayeredImage | None, instance: WasmtimeInstance
     ) -> None:
         try:
             if self.exports.functions.get(start.entry) != 0:

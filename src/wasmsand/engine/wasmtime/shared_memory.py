@@ -29,6 +29,7 @@ from wasmsand.engine.wasmtime.compiler import load_compiled, open_compiled, seri
 from wasmsand.engine.wasmtime.config import EngineSettings, new_engine
 from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.imports import ImportTable
+from wasmsand.engine.wasmtime.shipped import ShippedModules
 
 if TYPE_CHECKING:
     from wasmsand.engine.wasmtime.instance import WasmtimeInstance
@@ -150,10 +151,17 @@ class ThreadModule:
 class MemorySharing:
     """Creates instances that use the memory of another one."""
 
-    def __init__(self, settings: EngineSettings, ticker: EpochTicker, cache: CompileCache) -> None:
+    def __init__(
+        self,
+        settings: EngineSettings,
+        ticker: EpochTicker,
+        cache: CompileCache,
+        shipped: ShippedModules,
+    ) -> None:
         self._settings = settings
         self._ticker = ticker
         self._cache = cache
+        self._shipped = shipped
         self._start_lock = threading.Lock()
         self._scratch: Scratch | None = None
         self._engine: CData | None = None
@@ -184,7 +192,9 @@ class MemorySharing:
     def _open_file(self, key: str) -> CData | None:
         path = self._cache.find(key)
         try:
-            return None if path is None else open_compiled(self._engine, path)
+            if path is None:
+                return self._shipped.open(key, self._engine)
+            return open_compiled(self._engine, path)
         except WasmtimeError:
             return None
 

@@ -64,8 +64,11 @@ def _read_page_map(first_page: int, pages: int) -> bytes | None:
     return data if len(data) == pages * _ENTRY_BYTES else None
 
 
-def written_ranges(address: int, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of `start..end` (offsets from `address`) that may have been written."""
+def written_ranges(
+    address: int, start: int, end: int, *, certain: bool = False
+) -> Iterator[tuple[int, int]]:
+    """The parts of `start..end` (offsets from `address`) that may have been written; those that
+    certainly have, if `certain`."""
     if start >= end:
         return
     page = mmap.PAGESIZE
@@ -73,7 +76,8 @@ def written_ranges(address: int, start: int, end: int) -> Iterator[tuple[int, in
     pages = (address + end + page - 1) // page - first
     data = _read_page_map(first, pages)
     if data is None:
-        yield start, end
+        if not certain:
+            yield start, end
         return
     flags = data[_ENTRY_BYTES - 1 :: _ENTRY_BYTES].translate(_WRITTEN_FLAG)
     base = first * page - address

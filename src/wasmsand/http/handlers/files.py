@@ -12,9 +12,8 @@ from typing import Any
 from starlette.responses import Response
 
 from wasmsand.http import long_answers
-from wasmsand.http.messages import (
+from wasmsand.http.file_messages import (
     ChangeMode,
-    Done,
     FilePath,
     LinkTarget,
     ListDirectory,
@@ -25,10 +24,13 @@ from wasmsand.http.messages import (
     StatFile,
     TwoPaths,
     WriteFile,
+    WriteFiles,
 )
+from wasmsand.http.messages import Done
 from wasmsand.http.routing import Call
 from wasmsand.http.streaming import Emit, Streaming
 from wasmsand.sdk import arguments
+from wasmsand.sdk.backend import FileWrite
 from wasmsand.sdk.results import FileInfo
 
 BYTES = "application/octet-stream"
@@ -95,6 +97,18 @@ async def write(call: Call[WriteFile, bytes]) -> Done:
     return await _done(
         call, lambda: sandbox.backend.write_file(path, call.body, mode=call.query.mode)
     )
+
+
+async def write_many(call: Call[None, WriteFiles]) -> Done:
+    """`POST /v1/sandboxes/{sandbox}/files/batch`"""
+    sandbox = call.entry.sandbox
+    wanted = []
+    for number, file in enumerate(call.body.files):
+        if (file.text is None) == (file.base64 is None):
+            raise ValueError(f"files[{number}] must have either text or base64")
+        data = file.base64 if file.text is None else arguments.content("text", file.text)
+        wanted.append(FileWrite(sandbox.path(file.path), data or b"", file.mode))
+    return await _done(call, lambda: sandbox.backend.write_files(wanted))
 
 
 async def append(call: Call[FilePath, bytes]) -> Done:

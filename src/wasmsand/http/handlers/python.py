@@ -23,6 +23,7 @@ from wasmsand.http.routing import Call
 from wasmsand.http.served_sessions import ServedSession
 from wasmsand.sdk.backend import STDERR, STDOUT
 from wasmsand.sdk.python_session import PythonSession
+from wasmsand.sdk.python_values import is_json
 from wasmsand.sdk.results import DisplayItem, PythonResult
 from wasmsand.wire import strict_json
 
@@ -85,9 +86,10 @@ def _item(item: DisplayItem) -> PythonItem:
 
 
 def _end(result: PythonResult) -> PythonEnd:
-    error = result.error
+    error, has_value = result.error, _has_json(result)
     return PythonEnd(
-        value=_sendable(result.value),
+        value=result.value if has_value else None,
+        has_value=has_value,
         repr=result.repr,
         error=None
         if error is None
@@ -110,13 +112,16 @@ def _outcome(result: PythonResult) -> list[bytes]:
     return pieces
 
 
-def _sendable(value: object) -> object:
-    """`value`, or None if JSON cannot represent it, such as NaN."""
+def _has_json(result: PythonResult) -> bool:
+    """Whether JSON represents the result's value without a change. A number with thousands of
+    digits, or a deeply nested list, cannot be sent either."""
     try:
-        strict_json.encode(value)
+        if result.has_value and is_json(result.value):
+            strict_json.encode(result.value)
+            return True
     except (ValueError, RecursionError):
-        return None
-    return value
+        pass
+    return False
 
 
 def _named(call: Call[Any, Any]) -> ServedSession:

@@ -9,6 +9,7 @@ from wasmsand.http.messages import (
     CommandState,
     Done,
     InputDescriptor,
+    KilledProcess,
     OutputBatch,
     ProcessList,
     ReadOutput,
@@ -119,11 +120,22 @@ async def processes(call: Call[None, None]) -> ProcessList:
 
 async def signal(call: Call[None, SendSignal]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/processes/{pid}/signal`"""
-    backend, word = call.entry.sandbox.backend, call.part("pid")
+    backend, pid = call.entry.sandbox.backend, _pid(call)
+    await call.in_file_thread(lambda: backend.signal(pid, call.body.signal))
+    return Done()
+
+
+async def kill_process(call: Call[None, None]) -> KilledProcess:
+    """`POST /v1/sandboxes/{sandbox}/processes/{pid}/kill`"""
+    backend, pid = call.entry.sandbox.backend, _pid(call)
+    return KilledProcess(killed=await call.in_file_thread(lambda: backend.kill_process(pid)))
+
+
+def _pid(call: Call[Any, Any]) -> int:
+    word = call.part("pid")
     if not word.isdecimal() or len(word) > 10:
         raise ApiFailure(400, "invalid_value", f"pid must be a number, not {word[:64]!r}")
-    await call.in_file_thread(lambda: backend.signal(int(word), call.body.signal))
-    return Done()
+    return int(word)
 
 
 def _named(call: Call[Any, Any]) -> Started:

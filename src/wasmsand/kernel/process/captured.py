@@ -1,9 +1,11 @@
 """A process without its memory, as a value, and its revival in another kernel.
 
 Owns `CapturedProcess`, `capture` and `revive`. Rules: a captured process is immutable and refers to
-no kernel. What a process shares with others cannot be captured, except its files (by inode number,
-because a copy of a file system has the same ones) and its streams to the host, which the other host
-side provides again. `CannotCapture` says what is in the way.
+no kernel. What a process shares with others cannot be captured, except its files and its streams to
+the host, which the other host side provides again. Files are captured by inode number, because a
+copy of a file system has the same ones; files of a mount by their path, because a mount is made
+again. They are opened again with the rights of the process. `CannotCapture` says what is in the
+way.
 """
 
 from __future__ import annotations
@@ -20,13 +22,21 @@ from wasmsand.kernel.files.output_channel import ChannelOutput
 from wasmsand.kernel.files.pipe import PipeEnd, make_pipe
 from wasmsand.kernel.files.regular import DirectoryFile, NodeFile, RegularFile
 from wasmsand.kernel.files.table import FdTable
-from wasmsand.kernel.flags import O_ACCMODE, O_RDONLY, S_IFIFO
+from wasmsand.kernel.flags import (
+    O_ACCMODE,
+    O_DIRECTORY,
+    O_NOFOLLOW,
+    O_PATH,
+    O_RDONLY,
+    S_IFIFO,
+)
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import exit_process
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.signals import SignalAction, SignalInfo, SignalState
 from wasmsand.kernel.vfs import Node, Stat, TreeFs
+from wasmsand.kernel.vfs.model import is_directory
 
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
@@ -49,6 +59,8 @@ class CapturedInode:
     position: int = 0
     number: int = 0
     """The number of a device."""
+    path: bytes | None = None
+    """For a file of a mount; it has no `ino` then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +117,21 @@ class CapturedProcess:
     """Each descriptor: its number, the index of its file, and whether exec closes it."""
     ended_child: int | None = None
     """A child that has ended, and for which the process will wait."""
+    cwd_path: bytes | None = None
+    """For a working directory in a mount; `cwd` is 0 then."""
 
     @property
     def held_inodes(self) -> frozenset[int]:
         """The inodes that stay while the process exists, even without a name."""
-        files = {file.ino for file in self.files if isinstance(file, CapturedInode)}
-        return frozenset(files | {self.cwd})
+        files = [file for file in self.files if isinstance(file, CapturedInode)]
+        held = {file.ino for file in files if file.path is None}
+        return frozenset(held if self.cwd_path is not None else held | {self.cwd})
+
+    @property
+    def mounted_paths(self) -> list[bytes]:
+        """What the process uses of mounts."""
+        paths = [self.cwd_path, *(f.path for f in self.files if isinstance(f, CapturedInode))]
+        return [path for path in paths if path is not None]
 
 
 def capture(kernel: Kernel, process: Process, inputs: Mapping[int, PipeEnd]) -> CapturedProcess:
@@ -121,20 +142,22 @@ def capture(kernel: Kernel, process: Process, inputs: Mapping[int, PipeEnd]) -> 
     if process.terminal is not None:
         raise CannotCapture("it has a terminal")
     hosts: dict[object, int] = {end.pipe: fd for fd, end in inputs.items()}
-    capturer = _Capturer(kernel.root, hosts)
+    capturer = _Capturer(kernel, hosts)
     descriptors = tuple(
         (fd, capturer.index_of(fd, process.fds.get(fd)), process.fds.close_on_exec(fd))
         for fd in process.fds
     )
     thread = process.first_thread
     signals = thread.signals
+    cwd, cwd_path = _place_of(kernel, process.cwd, "its working directory")
     return CapturedProcess(
         pid=process.pid,
         argv=process.argv,
         environ=process.environ,
         executable=process.executable,
         name=process.name,
-        cwd=_ino_in(kernel.root, process.cwd, "its working directory"),
+        cwd=cwd,
+        cwd_path=cwd_path,
         umask=process.umask,
         nice=process.nice,
         identity=process.identity,
@@ -147,17 +170,23 @@ def capture(kernel: Kernel, process: Process, inputs: Mapping[int, PipeEnd]) -> 
     )
 
 
-def _ino_in(root: TreeFs, node: Node | None, what: str) -> int:
-    if node is None or node.fs is not root:
+def _place_of(kernel: Kernel, node: Node | None, what: str) -> tuple[int, bytes | None]:
+    """The inode number of a file, or 0 and its path if it is in a mount."""
+    if node is not None and node.fs is kernel.root:
+        return node.ino, None
+    if node is None or not isinstance(node.fs, TreeFs):
         raise CannotCapture(f"{what} is in another file system")
-    return node.ino
+    try:
+        return 0, kernel.namespace.path_of(node)
+    except KernelError:
+        raise CannotCapture(f"{what} is a file of a mount, and was removed") from None
 
 
 class _Capturer:
     """Describes files, each once however many descriptors it has."""
 
-    def __init__(self, root: TreeFs, hosts: Mapping[object, int]) -> None:
-        self._root = root
+    def __init__(self, kernel: Kernel, hosts: Mapping[object, int]) -> None:
+        self._kernel = kernel
         self._hosts = hosts
         self._indexes: dict[OpenFile, int] = {}
         self._pipes: dict[object, int] = {}
@@ -173,10 +202,13 @@ class _Capturer:
         what = f"descriptor {fd}"
         if isinstance(file, NodeFile):
             kinds = {RegularFile: "file", DirectoryFile: "directory"}
-            ino = _ino_in(self._root, file.node, what)
-            return CapturedInode(kinds.get(type(file), "path"), ino, file.flags, file.position)
+            kind = kinds.get(type(file), "path")
+            ino, path = _place_of(self._kernel, file.node, what)
+            return CapturedInode(kind, ino, file.flags, file.position, path=path)
         if isinstance(file, SimpleDevice):
-            ino = _ino_in(self._root, file.node, what)
+            ino, path = _place_of(self._kernel, file.node, what)
+            if path is not None:
+                raise CannotCapture(f"{what} is a device in a mount")
             return CapturedInode("device", ino, file.flags, number=file.number)
         if isinstance(file, ChannelOutput):
             return CapturedStream(file.host_fd, False, flags=file.flags)
@@ -211,6 +243,8 @@ def revive(
     signals = SignalState()
     signals.restore(captured.actions, captured.mask, captured.pending)
     cwd = Node(kernel.root, captured.cwd)
+    if captured.cwd_path is not None:
+        cwd = _find_mounted(kernel, captured.identity, captured.cwd_path, O_DIRECTORY)
     process = Process(
         captured.pid,
         kernel.init,
@@ -282,12 +316,32 @@ def _open_files(
 
 def _open_inode(kernel: Kernel, identity: Identity, file: CapturedInode) -> OpenFile:
     namespace, node = kernel.namespace, Node(kernel.root, file.ino)
+    if file.path is not None:
+        node = _find_mounted(kernel, identity, file.path, file.flags)
+        is_one = is_directory(node.fs.attributes(node.ino).mode)
+        if file.kind != "path" and is_one != (file.kind == "directory"):
+            raise KernelError(Errno.ENOENT, f"{_shown(file.path)} is no longer a {file.kind}")
     if file.kind == "device":
         return SimpleDevice(file.number, file.flags, namespace, node)
     kinds = {"file": RegularFile, "directory": DirectoryFile, "path": NodeFile}
     opened = kinds[file.kind](file.flags, namespace, node, identity.credentials())
     opened.position = file.position
     return opened
+
+
+def _find_mounted(kernel: Kernel, identity: Identity, path: bytes, flags: int) -> Node:
+    """A file of a mount, if the process may open it. ENOENT if nothing is mounted there. May ask
+    the host, without the lock."""
+    namespace = kernel.namespace
+    flags &= O_ACCMODE | O_PATH | O_DIRECTORY
+    node = namespace.open_node(identity.credentials(), namespace.root, path, flags | O_NOFOLLOW)
+    if node.fs is kernel.root or not isinstance(node.fs, TreeFs):
+        raise KernelError(Errno.ENOENT, f"{_shown(path)} is not in a mount")
+    return node
+
+
+def _shown(path: bytes) -> str:
+    return path[:200].decode("utf-8", "replace")
 
 
 def _end_child(kernel: Kernel, parent: Process, pid: int) -> None:

@@ -46,6 +46,14 @@ class Identity:
         """The credentials for access(2)."""
         return Credentials(self.uid, self.gid, self.groups)
 
+    def after_exec(self, uid: int | None, gid: int | None) -> Identity:
+        """The identity after execve of a program whose set-id bits give it `uid` and `gid`."""
+        euid = self.euid if uid is None else uid
+        egid = self.egid if gid is None else gid
+        if (euid, egid) == (self.euid, self.egid) == (self.suid, self.sgid):
+            return self
+        return replace(self, euid=euid, suid=euid, egid=egid, sgid=egid)
+
     def with_uids(self, real: int, effective: int, saved: int) -> Identity:
         """setresuid; -1 leaves an id as it is."""
         old = (self.uid, self.euid, self.suid)

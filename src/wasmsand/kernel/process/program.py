@@ -1,7 +1,8 @@
 """From a path to the program that execve starts.
 
-Owns finding the executable, `#!` interpreters, and the checks before the point of no return. Rules:
-the process does not change until `become`, which cannot fail.
+Owns finding the executable, `#!` interpreters, set-id programs, and the checks before the point of
+no return. Rules: the process does not change until `become`, which cannot fail. The set-id bits of
+a script have no effect, as on Linux: those of its interpreter count.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.flags import S_IFMT, S_IFREG, X_OK
+from wasmsand.kernel.flags import S_IFLNK, S_IFMT, S_IFREG, S_ISGID, S_ISUID, S_IXGRP, X_OK
 from wasmsand.kernel.limits import (
     ARGUMENT_BYTES_MAX,
     ARGUMENT_COST,
     ARGUMENT_STRING_MAX,
     INTERPRETER_DEPTH_MAX,
+    SYMLINK_DEPTH_MAX,
 )
 from wasmsand.kernel.process.process import Process
-from wasmsand.kernel.vfs import Node, Stat
+from wasmsand.kernel.vfs import Credentials, Node, Stat
 
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
@@ -55,6 +57,10 @@ class Program:
     """Read (offset, size); returns fewer bytes if the file has become shorter."""
     keep_key: Callable[[str], None]
     """Stores the hash of the content, so that the next start need not compute it."""
+    uid: int | None = None
+    """The user as whom it runs, if the file has the set-user-ID bit."""
+    gid: int | None = None
+    """The group, if the file has the set-group-ID bit."""
 
 
 def find_program(
@@ -81,8 +87,9 @@ def find_program(
         namespace.access(credentials, node, X_OK)
         header = namespace.read(node, 0, _HEADER_BYTES)
         if header.startswith(WASM_MAGIC):
+            uid, gid = _set_ids(kernel, node, stat)
             return Program(
-                _path_of(kernel, node),
+                _path_of(kernel, credentials, base, path, node, stat),
                 name,
                 argv,
                 environ,
@@ -93,6 +100,8 @@ def find_program(
                 stat.size,
                 _reader(kernel, node),
                 _key_keeper(kernel, node, stat),
+                uid,
+                gid,
             )
         if not header.startswith(b"#!"):
             raise KernelError(Errno.ENOEXEC, _text(path))
@@ -103,11 +112,36 @@ def find_program(
     raise KernelError(Errno.ELOOP, _text(path))
 
 
-def _path_of(kernel: Kernel, node: Node) -> bytes:
+def _set_ids(kernel: Kernel, node: Node, stat: Stat) -> tuple[int | None, int | None]:
+    """The user and the group as whom the program in `node` runs, whoever starts it."""
+    mode = stat.mode
+    if not mode & (S_ISUID | S_ISGID) or not kernel.namespace.honours_set_ids(node):
+        return None, None
+    set_group = S_ISGID | S_IXGRP
+    return (
+        stat.uid if mode & S_ISUID else None,
+        stat.gid if mode & set_group == set_group else None,
+    )
+
+
+def _path_of(
+    kernel: Kernel, cred: Credentials, base: Node, path: bytes, node: Node, stat: Stat
+) -> bytes:
     """The path of the file itself, for /proc/PID/exe. The path that was passed to execve may be
-    that very link."""
+    that very link. A file with several names (`ls` and `cat` are one) has the one that was used."""
+    namespace = kernel.namespace
     try:
-        return kernel.namespace.path_of(node)
+        for _ in range(SYMLINK_DEPTH_MAX if stat.nlink > 1 else 0):
+            directory, name = namespace.resolve_parent(cred, base, path)
+            if name in (b"", b".", b".."):
+                break
+            entry = namespace.resolve(cred, directory, name, follow=False)
+            if entry == node:
+                return namespace.path_of(directory).rstrip(b"/") + b"/" + name
+            if namespace.stat(entry).mode & S_IFMT != S_IFLNK:
+                break
+            base, path = directory, namespace.readlink(entry)
+        return namespace.path_of(node)
     except KernelError:  # executed by descriptor after it was unlinked
         return b"/ (deleted)"
 
@@ -167,10 +201,11 @@ def become(kernel: Kernel, process: Process, program: Program) -> None:
     process.signals.reset_for_exec()
     process.name = process.first_thread.name = program.name
     process.executable = program.path
+    process.identity = process.identity.after_exec(program.uid, program.gid)
     process.argv = program.argv
     process.environ = program.environ
     process.has_execed = True
-    process.dumpable = True
+    process.dumpable = program.uid is None and program.gid is None
 
 
 def _text(path: bytes) -> str:

@@ -39,6 +39,7 @@ def changes(tree: FrozenTree) -> Iterator[Change]:
     """All differences between a frozen tree and its image. The root always comes first. A directory
     is included whenever one of its entries has changed, so that its mtime can be set again."""
     image = tree.layers[-1]
+    touched = _touched(tree)
     names: dict[int, bytes] = {}
     """A path for each inode that has several."""
     waiting: list[tuple[bytes, bytes, int, bool]] = [(b"", b"", ROOT_INO, True)]
@@ -64,7 +65,8 @@ def changes(tree: FrozenTree) -> Iterator[Change]:
                 found.append((name, None))
             inode = _inode(tree, child)
             if isinstance(inode, DirectoryInode):
-                below.append((prefix, name, child, same))
+                if not same or touched is None or child in touched:
+                    below.append((prefix, name, child, same))
             elif not same or not _same(inode, image[child]):
                 found.append((name, child))
             elif inode.nlink > 1:
@@ -81,6 +83,40 @@ def changes(tree: FrozenTree) -> Iterator[Change]:
             if inode.nlink > 1:
                 names.setdefault(number, place)
         waiting.extend(reversed(below))
+
+
+def _touched(tree: FrozenTree) -> set[int] | None:
+    """The directories of the image in which, or below which, something may have changed. None if
+    every directory has to be visited: a changed file may have several names, or a directory that
+    was moved may contain a file with several names."""
+    image = tree.layers[-1]
+    touched, seen = {ROOT_INO}, set[int]()
+    for layer in tree.layers[:-1]:  # the newest comes first
+        for ino, inode in layer.items():
+            if ino in seen:
+                continue
+            seen.add(ino)
+            if inode is REMOVED or ino in tree.orphans:
+                continue  # the directory of its last name has changed
+            before = image.get(ino)
+            if not isinstance(inode, DirectoryInode):
+                if inode.nlink > 1 or not _is_named(tree, ino, inode):
+                    return None
+                ino = inode.parent
+            elif before is not None and (before.parent, before.name) != (inode.parent, inode.name):
+                return None
+            while ino not in touched:
+                touched.add(ino)
+                ino = _inode(tree, ino).parent
+    return touched
+
+
+def _is_named(tree: FrozenTree, ino: int, inode: Inode) -> bool:
+    """Whether an inode has the name that it had last."""
+    directory = _find(tree, inode.parent)
+    if not isinstance(directory, DirectoryInode):
+        return False
+    return directory.entries.get(inode.name, (0, 0))[0] == ino
 
 
 def path_in(tree: FrozenTree, ino: int) -> bytes | None:
@@ -121,6 +157,12 @@ def inode_in(tree: FrozenTree, ino: int) -> Inode:
 
 
 def _inode(tree: FrozenTree, ino: int) -> Inode:
+    inode = _find(tree, ino)
+    assert inode is not None, f"inode {ino} has a name but does not exist"
+    return inode
+
+
+def _find(tree: FrozenTree, ino: int) -> Inode | None:
     for layer in tree.layers:
         inode = layer.get(ino)
         if inode is not None and inode is not REMOVED:
@@ -128,7 +170,7 @@ def _inode(tree: FrozenTree, ino: int) -> Inode:
     for shared in tree.shared.values():
         if ino in shared:
             return shared[ino]
-    raise AssertionError(f"inode {ino} has a name but does not exist")
+    return None
 
 
 def _same(inode: Inode, before: Inode) -> bool:

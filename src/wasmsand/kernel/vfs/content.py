@@ -38,6 +38,19 @@ class FileContent(ChunkTable):
 
     __slots__ = ()
 
+    @classmethod
+    def of_bytes(cls, data: bytes, space: Space) -> FileContent:
+        """New content, which fits into one chunk. ENOSPC if there is no room."""
+        assert len(data) <= CHUNK_SIZE
+        content = cls()
+        if data:
+            content.blocks = blocks_of(len(data))
+            space.take_blocks(content.blocks)
+            content._put(0, bytearray(data))
+            content.private.add(0)
+            content.size = len(data)
+        return content
+
     def fork(self) -> FileContent:
         """A copy that shares its chunks with this content. Only the copy may be written from now
         on."""

@@ -91,6 +91,10 @@ class MountTable:
         mount = self._mount_of.get(fs)
         return mount.flags if mount is not None else 0
 
+    def honours_set_ids(self, node: Node) -> bool:
+        """Whether set-id bits of a file have an effect; not if it is in a mount of the host."""
+        return not self._flags(node.fs) & MS_NOSUID
+
     def _is_mount_point(self, fs: FileSystem, ino: int) -> bool:
         mount = self._mount_of.get(fs)
         return mount is not None and ino in mount.covered

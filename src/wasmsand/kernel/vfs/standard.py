@@ -13,9 +13,14 @@ USER = 1000
 TTY_GROUP = 5
 
 _DIRECTORIES = (
-    b"/dev/pts", b"/dev/shm", b"/etc/profile.d", b"/home", b"/mnt", b"/opt", b"/proc", b"/root",
-    b"/run", b"/tmp", b"/usr/bin", b"/usr/lib", b"/usr/local/bin", b"/usr/local/lib",
-    b"/usr/share", b"/var/cache", b"/var/lib", b"/var/log", b"/var/tmp",
+    b"/dev/pts", b"/dev/shm", b"/etc/profile.d", b"/home", b"/mnt", b"/proc", b"/root",
+    b"/run", b"/tmp", b"/usr/bin", b"/usr/lib", b"/usr/share", b"/var/cache", b"/var/lib",
+    b"/var/log", b"/var/tmp",
+)  # fmt: skip
+
+_OF_USER = (
+    b"/home/user", b"/opt", b"/srv", b"/usr/local", b"/usr/local/bin", b"/usr/local/etc",
+    b"/usr/local/include", b"/usr/local/lib", b"/usr/local/share", b"/usr/local/src",
 )  # fmt: skip
 
 _DEVICES = (
@@ -34,6 +39,7 @@ _LINKS = (
     (b"/sbin", b"usr/bin"),
     (b"/lib", b"usr/lib"),
     (b"/usr/sbin", b"bin"),
+    (b"/usr/local/sbin", b"bin"),
     (b"/var/run", b"/run"),
     (b"/dev/fd", b"/proc/self/fd"),
     (b"/dev/stdin", b"/proc/self/fd/0"),
@@ -97,8 +103,9 @@ users:x:100:user
 user:x:1000:
 nogroup:x:65534:
 """,
-    b"/etc/hosts": b"127.0.0.1\tlocalhost\n127.0.1.1\tsandbox\n::1\tlocalhost\n",
+    b"/etc/hosts": b"127.0.0.1\tlocalhost\n127.0.1.1\tsandbox\n::1\tlocalhost ip6-localhost\n",
     b"/etc/hostname": b"sandbox\n",
+    b"/etc/timezone": b"Etc/UTC\n",
     b"/etc/resolv.conf": b"nameserver 198.18.0.1\noptions timeout:10 attempts:1\n",
     b"/etc/services": _SERVICES,
     b"/etc/protocols": b"ip\t0\tIP\nicmp\t1\tICMP\ntcp\t6\tTCP\nudp\t17\tUDP\nipv6\t41\tIPv6\n",
@@ -106,7 +113,7 @@ nogroup:x:65534:
     b"/etc/os-release": b"""\
 ID=wasmsand
 NAME="wasmsand"
-PRETTY_NAME="wasmsand"
+PRETTY_NAME="wasmsand (programs compiled to WebAssembly)"
 """,
     b"/etc/profile": b"""\
 export PATH=/usr/local/bin:/usr/bin:/bin
@@ -127,8 +134,8 @@ def standard_tree(builder: ImageBuilder) -> None:
     for path in (b"/tmp", b"/var/tmp", b"/dev/shm"):
         builder.add_dir(path, 0o1777)
     builder.add_dir(b"/root", 0o700)
-    # What users install for themselves: there is no root to do it for them.
-    for path in (b"/home/user", b"/usr/local", b"/usr/local/bin", b"/usr/local/lib"):
+    # What users install for themselves, without sudo.
+    for path in _OF_USER:
         builder.add_dir(path, 0o755, USER, USER)
     builder.add_dir(b"/proc", 0o555)
     for path, major, minor, mode, gid in _DEVICES:

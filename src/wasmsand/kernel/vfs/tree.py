@@ -24,6 +24,7 @@ from wasmsand.kernel.limits import (
     SCANS_KEPT,
     Limits,
 )
+from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import AttributeChanges, Attributes
 from wasmsand.kernel.vfs.inode import (
     DirectoryInode,
@@ -202,6 +203,19 @@ class TreeFs(TreeStore):
     def create(self, parent: int, name: bytes, mode: int, uid: int, gid: int) -> int:
         mode = mode & PERMISSION_BITS | S_IFREG
         return self._insert(parent, name, FileInode(mode, uid, gid, self._now()))
+
+    def add_file(
+        self, parent: int, name: bytes, data: bytes, mode: int, uid: int, gid: int, mtime: int
+    ) -> int:
+        """Create a file with its content, which fits into one chunk, in one step."""
+        content = FileContent.of_bytes(data, self.space)
+        inode = FileInode(mode & PERMISSION_BITS | S_IFREG, uid, gid, self._now(), content)
+        inode.mtime = mtime
+        try:
+            return self._insert(parent, name, inode)
+        except KernelError:
+            self.space.give_blocks(content.blocks)
+            raise
 
     def mkdir(self, parent: int, name: bytes, mode: int, uid: int, gid: int) -> int:
         if self._directory(parent).nlink >= LINK_MAX:

@@ -79,8 +79,20 @@ class Places(Protocol):
 # To JSON.
 
 
+def require_no_mounts(process: CapturedProcess) -> None:
+    """Raise `StateRejected` if the process uses a mount: another host may not have it."""
+    if process.mounted_paths:
+        name = process.name.decode("utf-8", "replace")
+        path = process.mounted_paths[0][:200].decode("utf-8", "replace")
+        raise StateRejected(
+            f"{name} uses {path}, which is in a mount; such sessions cannot be saved: close the "
+            "file, or leave the directory"
+        )
+
+
 def process_values(process: CapturedProcess, places: Places) -> dict[str, Any]:
-    """A process as JSON values."""
+    """A process as JSON values. Raises `StateRejected` if it uses a mount."""
+    require_no_mounts(process)
     identity = process.identity
     return {
         "pid": process.pid,

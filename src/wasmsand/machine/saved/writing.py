@@ -134,7 +134,7 @@ def _write_memory(
     except (ModuleRejected, MemoryError) as error:
         raise StateRejected(str(error)) from None
     try:
-        for address, content in copies.differences(session.instance, fresh):
+        for address, content in session.differences(engine, fresh):
             frame.chunk(MEMORY, ADDRESS.pack(address) + content)
     finally:
         fresh.close()

@@ -1,11 +1,35 @@
-"""Which values an answer contains as they are.
+"""Which values an answer contains, and in which form.
 
-Rules: only what JSON can represent without a change.
+Rules: what JSON can represent without a change is sent as it is. Other values of the built-in types
+are sent in a form in which every object of JSON has one name, the type: `{"tuple": [1, 2]}`. All
+other values are only described. `python_values` is the other end, and has the same limits.
 """
 
 from __future__ import annotations
 
-DEPTH_MAX, INTEGER_BITS_MAX = 50, 1024
+import json
+from binascii import b2a_base64
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from wasmsand.sdk.python_driver import driver
+
+DEPTH_MAX, INTEGER_BITS_MAX, HASHED_MAX = 50, 1024, 4096
+COLLECTIONS = (tuple, set, frozenset)
+
+
+def segments(value: object) -> dict[str, bytes]:
+    """The segments of an answer for a value of a built-in type."""
+    if is_plain(value):
+        return {"value": driver.encoded(json.dumps(value, ensure_ascii=False))}
+    hashed = [0]
+    try:
+        typed = with_types(value, hashed)
+    except ValueError:
+        return {}
+    if hashed[0] > HASHED_MAX:
+        return {}
+    return {"typed": driver.encoded(json.dumps(typed, ensure_ascii=False))}
 
 
 def is_plain(value: object, depth: int = 0) -> bool:
@@ -24,3 +48,30 @@ def is_plain(value: object, depth: int = 0) -> bool:
         and kind is dict
         and all(type(k) is str and is_plain(v, depth + 1) for k, v in value.items())
     )
+
+
+def with_types(value: object, hashed: list[int], depth: int = 0) -> object:
+    """The value, in the form with types. `hashed` counts members of sets and keys of dicts."""
+    kind = type(value)
+    if is_plain(value, DEPTH_MAX):
+        return value
+    if depth < DEPTH_MAX:
+        if isinstance(value, list) and kind is list:
+            return [with_types(item, hashed, depth + 1) for item in value]
+        if isinstance(value, COLLECTIONS) and kind in COLLECTIONS:
+            hashed[0] += len(value) if kind is not tuple else 0
+            return {kind.__name__: [with_types(item, hashed, depth + 1) for item in value]}
+        if isinstance(value, dict) and kind is dict:
+            hashed[0] += len(value)
+            pairs = value.items()
+            return {
+                "dict": [
+                    [with_types(k, hashed, depth + 1), with_types(v, hashed, depth + 1)]
+                    for k, v in pairs
+                ]
+            }
+        if isinstance(value, bytes | bytearray) and kind in (bytes, bytearray):
+            return {kind.__name__: b2a_base64(value, newline=False).decode()}
+        if isinstance(value, complex) and kind is complex:
+            return {"complex": [value.real, value.imag]}
+    raise ValueError(value)

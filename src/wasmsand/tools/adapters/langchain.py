@@ -11,16 +11,23 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from wasmsand.tools.definitions import ToolDefinition
 from wasmsand.tools.dispatch import SandboxTools
+from wasmsand.tools.rendering import images_of, text_of
 
 
 def langchain_tools(tools: SandboxTools) -> list[BaseTool]:
-    """Each tool as a LangChain tool."""
+    """Each tool as a LangChain tool. Its result is a dict; if the tools are `with_images`, results
+    with images are lists of content blocks."""
     return [_tool(tools, definition) for definition in tools.definitions]
 
 
 def _tool(tools: SandboxTools, definition: ToolDefinition) -> BaseTool:
-    def call(**given: Any) -> dict[str, Any]:
-        return tools.handle(definition.name, given)
+    def call(**given: Any) -> dict[str, Any] | list[dict[str, Any]]:
+        answer = tools.handle(definition.name, given)
+        images: list[dict[str, Any]] = [
+            {"type": "image", "base64": image.base64, "mime_type": image.mime_type}
+            for image in images_of(answer)
+        ]
+        return [{"type": "text", "text": text_of(answer)}, *images] if images else answer
 
     return StructuredTool.from_function(
         func=call,

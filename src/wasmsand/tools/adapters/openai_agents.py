@@ -9,26 +9,28 @@ import asyncio
 import json
 from typing import Any
 
-from agents import FunctionTool, Tool
+from agents import FunctionTool, Tool, ToolOutputImage, ToolOutputText
 from agents.tool_context import ToolContext
 
+from wasmsand.tools.answers import parsed
 from wasmsand.tools.definitions import ToolDefinition
 from wasmsand.tools.dispatch import SandboxTools
+from wasmsand.tools.rendering import images_of, text_of
 
 
 def openai_agents_tools(tools: SandboxTools) -> list[Tool]:
-    """Each tool as a function tool."""
+    """Each tool as a function tool. If the tools are `with_images`, results have images."""
     return [_tool(tools, definition) for definition in tools.definitions]
 
 
 def _tool(tools: SandboxTools, definition: ToolDefinition) -> Tool:
-    async def call(_context: ToolContext[Any], sent: str) -> str:
-        try:
-            given: object = json.loads(sent or "{}")
-        except (ValueError, RecursionError):
-            # Not JSON: `handle` returns an error for the model.
-            given = sent
-        return json.dumps(await asyncio.to_thread(tools.handle, definition.name, given))
+    async def call(_context: ToolContext[Any], sent: str) -> Any:
+        answer = await asyncio.to_thread(tools.handle, definition.name, parsed(sent))
+        images = [
+            ToolOutputImage(image_url=f"data:{image.mime_type};base64,{image.base64}")
+            for image in images_of(answer)
+        ]
+        return [ToolOutputText(text=text_of(answer)), *images] if images else json.dumps(answer)
 
     return FunctionTool(
         name=definition.name,

@@ -91,6 +91,15 @@ static void check_sums(void)
 		if (!(fabs(cblas_dnrm2(2, special[i], 1) / special[i][2] - 1) < 1e-12) &&
 		    cblas_dnrm2(2, special[i], 1) != special[i][2])
 			differences++, printf("nrm2 of special numbers, %d\n", i);
+	static float one_large[10001];
+	for (int i = 0; i < 10001; i++)
+		one_large[i] = i ? 1 : 1e4;
+	if (cblas_snrm2(10001, one_large, 1) != 10000.5f)
+		differences++, printf("nrm2 of one large number and many small ones\n");
+	const float extreme[][4] = { { 3e37, 4e37, 5e37 }, { 3e-40, 4e-40, 5e-40 } };
+	for (int i = 0; i < 2; i++)
+		if (!(fabs(cblas_snrm2(2, extreme[i], 1) / extreme[i][2] - 1) < 1e-4))
+			differences++, printf("nrm2 of extreme numbers, %d\n", i);
 	const double nan[] = { INFINITY, NAN, 1 };
 	if (!isnan(cblas_dnrm2(3, nan, 1)))
 		differences++, printf("nrm2 of NaN\n");

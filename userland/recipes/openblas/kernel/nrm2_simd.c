@@ -1,17 +1,13 @@
-/* The length of a vector. */
+/* The length of a vector. Sums are in double precision for both types. */
 
 #include "vectors.h"
 #include <float.h>
 #include <math.h>
 
-/* Squares between these lose nothing that matters to underflow or overflow. */
 #ifdef DOUBLE
+/* Squares between these lose nothing that matters to underflow or overflow. */
 #define SMALLEST 1e-280
 #define LARGEST DBL_MAX
-#else
-#define SMALLEST 1e-30f
-#define LARGEST FLT_MAX
-#endif
 
 /* Slower, for very large and very small numbers, infinity and NaN. */
 static FLOAT scaled_length(BLASLONG n, const FLOAT *x, BLASLONG inc_x)
@@ -31,17 +27,45 @@ static FLOAT scaled_length(BLASLONG n, const FLOAT *x, BLASLONG inc_x)
 	return largest * (FLOAT)sqrt(sum);
 }
 
+static double squares(BLASLONG n, const FLOAT *x)
+{
+	return product(n, x, x);
+}
+#else
+typedef double pair __attribute__((ext_vector_type(2)));
+typedef float unaligned_pair __attribute__((ext_vector_type(2), aligned(sizeof(float))));
+
+/* In double precision, squares of single-precision numbers neither overflow nor underflow. */
+static double squares(BLASLONG n, const FLOAT *x)
+{
+	pair sum[4] = { 0, 0, 0, 0 };
+	BLASLONG i = 0;
+	for (; i + 8 <= n; i += 8)
+		for (int j = 0; j < 4; j++) {
+			pair two = __builtin_convertvector(*(const unaligned_pair *)(x + i + 2 * j), pair);
+			sum[j] += two * two;
+		}
+	pair all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+	double result = all.x + all.y;
+	for (; i < n; i++)
+		result += (double)x[i] * x[i];
+	return result;
+}
+#endif
+
 FLOAT CNAME(BLASLONG n, FLOAT *x, BLASLONG inc_x)
 {
-	FLOAT sum = 0;
+	double sum = 0;
 	if (n <= 0 || inc_x == 0)
 		return 0;
 	if (inc_x == 1)
-		sum = product(n, x, x);
+		sum = squares(n, x);
 	else
 		for (BLASLONG i = 0; i < n; i++)
-			sum += x[i * inc_x] * x[i * inc_x];
-	if (sum >= SMALLEST && sum <= LARGEST)
-		return sqrt(sum);
-	return scaled_length(n, x, inc_x);
+			sum += (double)x[i * inc_x] * x[i * inc_x];
+#ifdef DOUBLE
+	if (!(sum >= SMALLEST && sum <= LARGEST))
+		return scaled_length(n, x, inc_x);
+#endif
+	return sqrt(sum);
 }

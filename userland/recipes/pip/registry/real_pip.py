@@ -24,7 +24,7 @@ from .distributions import Distribution
 from .environment import Environment, linked_directory
 from .links import Change, InTheWay
 from .names import REGISTRY, available, native_available
-from .outside import index_is_configured
+from .outside import index_is_configured, network_exists
 
 _INDEX_OPTIONS = ("-i", "--index-url", "--extra-index-url", "--pypi-url")
 _ASKING = ("install", "download", "wheel", "lock")
@@ -41,6 +41,8 @@ def run(given: list[str]) -> int:
         os.environ.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
         if not index_is_configured() and not _has_option(given, _INDEX_OPTIONS):
             os.environ["PIP_NO_INDEX"] = "1"
+        if not network_exists():  # asking again would only take time
+            os.environ.setdefault("PIP_RETRIES", "0")
     pip_main: Any = import_module("pip._internal.cli.main")
     session = _Session(given)
     session.teach()

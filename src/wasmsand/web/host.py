@@ -1,0 +1,61 @@
+"""What the JavaScript side offers to a machine (web/src/kernel).
+
+Owns `WebHost`. Rules: as for `JavaScriptHost`: only numbers and strings cross the border.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from wasmsand.engine.javascript.host import JavaScriptHost
+
+BLOCKED: Final = 1 << 40
+"""The answer to a call that waits: a later `answer` wakes the guest."""
+LEAVE: Final = BLOCKED + 1
+"""The guest leaves its program: its process has ended, or executes another program."""
+HANDLE: Final = BLOCKED + 2
+"""After a trap: the guest runs its signal handlers first."""
+
+
+class WebHost(JavaScriptHost, Protocol):
+    """The functions of the JavaScript side."""
+
+    def start_guest(
+        self,
+        guest: int,
+        module: int,
+        memory: int,
+        entry: str,
+        variables: str,
+        buffer: int,
+        argument: int,
+    ) -> int:
+        """Run a program in a worker: the number of the guest. If `guest` is not -1, that guest goes
+        on with this program when it has left the last one. `variables` has a line for each global
+        to set: name, tab, value. `buffer` is the Asyncify buffer of a fork, or -1; `argument`
+        that of the entry of a thread, or -1."""
+
+    def answer(self, guest: int, result: int) -> None:
+        """Answer the call for which a guest waits."""
+
+    def end_guest(self, guest: int, computing: bool) -> None:
+        """The guest has ended. If it computes, its worker is terminated."""
+
+    def fetch_module(self, key: str) -> None:
+        """Fetch and compile a program of the image; `WebMachine.module_fetched` gets the result."""
+
+    def fetch_memory(self, key: str) -> None:
+        """Fetch a stored memory; `WebMachine.memory_fetched` gets the result."""
+
+    def wake_at(self, milliseconds: float) -> None:
+        """Call `WebMachine.time_passed` after so many milliseconds; replaces the last request. A
+        negative number cancels it."""
+
+    def reply(self, number: int, result: str, data: bytes | None) -> None:
+        """Answer a request of the page."""
+
+    def fail(self, number: int, error: str) -> None:
+        """Answer a request of the page with an error."""
+
+    def notify(self, handle: int, event: str, data: bytes | None) -> None:
+        """Tell the page of an event of a started command, a terminal or a session."""

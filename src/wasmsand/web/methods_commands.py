@@ -1,0 +1,167 @@
+"""Requests that run commands, with captured output, with streams, and on a terminal.
+
+Rules: a started command or a terminal has a number until it ends; its output and its end are
+events.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from wasmsand.kernel.errno import KernelError
+from wasmsand.machine.command import Completed, Ended
+from wasmsand.rpc import values
+from wasmsand.rpc.params import Params
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT
+from wasmsand.sdk.errors import CommandError
+from wasmsand.sdk.options import SandboxOptions
+from wasmsand.web.commands import CapturedCommand, StartedCommand, TerminalCommand
+from wasmsand.web.service import OK, Answer, Call, Handler, Service
+
+_INTERACTIVE: Final = ("/bin/bash", "-i")
+
+
+def _create(service: Service, call: Call) -> Answer:
+    options = SandboxOptions(**values.options_in(call.params))
+    service.machine.close()
+    service.begin(options, service.image)
+    return OK
+
+
+def _ended(ended: Ended) -> dict[str, Any]:
+    return {
+        "exitCode": ended.exit_code,
+        "timedOut": ended.timed_out,
+        "executionTimeMs": round(ended.seconds * 1000, 3),
+        "notices": list(ended.notices),
+    }
+
+
+def _run(service: Service, call: Call) -> None:
+    def done(result: Completed) -> None:
+        answer = _ended(result)
+        answer["stdoutBytes"], answer["truncated"] = len(result.stdout), result.truncated
+        service.reply(call.number, (answer, result.stdout + result.stderr))
+
+    request = call.request(call.params.value("command"), call.data or b"", SANDBOX_TIMEOUT)
+    CapturedCommand(service.machine, request, done, call.failed).launch()
+
+
+def _start(service: Service, call: Call) -> None:
+    stdin = None if call.params.flag("stdin") else call.data or b""
+    request = call.request(call.params.value("command"), stdin, None)
+    handle = service.new_handle()
+
+    def ended(how: Ended) -> None:
+        service.notify(handle, {"event": "ended", **_ended(how)})
+        service.drop(handle)
+
+    def failed(error: KernelError) -> None:
+        service.drop(handle)
+        call.failed(error)
+
+    command = StartedCommand(
+        service.machine,
+        request,
+        on_started=lambda pid: service.reply(call.number, ({"handle": handle, "pid": pid}, None)),
+        on_output=lambda fd, data: service.notify(handle, {"event": "output", "fd": fd}, data),
+        on_end=ended,
+        failed=failed,
+    )
+    service.handles[handle] = command
+    command.launch()
+
+
+def _started(service: Service, call: Call) -> StartedCommand:
+    command = service.handles.get(call.params.integer("handle"))
+    if not isinstance(command, StartedCommand):
+        raise CommandError("EBADF: no such command: it has ended", "EBADF")
+    return command
+
+
+def _start_write(service: Service, call: Call) -> Answer:
+    _started(service, call).write(call.data or b"")
+    return OK
+
+
+def _start_close(service: Service, call: Call) -> Answer:
+    _started(service, call).close_input()
+    return OK
+
+
+def _handle_kill(service: Service, call: Call) -> Answer:
+    command = service.handles.get(call.params.integer("handle"))
+    if command is not None:
+        command.kill()
+    return OK
+
+
+# Terminals.
+
+
+def _pty_open(service: Service, call: Call) -> None:
+    params = call.params
+    command = params.value("command")
+    environ = {"TERM": "xterm-256color", **(params.optional(Params.variables, "env") or {})}
+    request = service.builder.request(
+        _INTERACTIVE if command is None else command,
+        stdin=b"",
+        env=environ,
+        cwd=params.optional(Params.text, "cwd"),
+        timeout_ms=None,
+    )
+    handle = service.new_handle()
+
+    def ended(how: Ended) -> None:
+        service.notify(handle, {"event": "ended", **_ended(how)})
+        service.drop(handle)
+
+    terminal = TerminalCommand(
+        service.machine,
+        request,
+        params.integer("rows", 24),
+        params.integer("cols", 80),
+        on_started=lambda pid: service.reply(call.number, ({"handle": handle, "pid": pid}, None)),
+        on_data=lambda data: service.notify(handle, {"event": "data"}, data),
+        on_end=ended,
+        failed=call.failed,
+    )
+    service.handles[handle] = terminal
+    terminal.launch()
+
+
+def _terminal(service: Service, call: Call) -> TerminalCommand:
+    terminal = service.handles.get(call.params.integer("handle"))
+    if not isinstance(terminal, TerminalCommand):
+        raise CommandError("EBADF: no such terminal: its command has ended", "EBADF")
+    return terminal
+
+
+def _pty_write(service: Service, call: Call) -> Answer:
+    _terminal(service, call).write(call.data or b"")
+    return OK
+
+
+def _pty_resize(service: Service, call: Call) -> Answer:
+    rows, columns = call.params.integer("rows"), call.params.integer("cols")
+    _terminal(service, call).resize(rows, columns)
+    return OK
+
+
+def _pty_close(service: Service, call: Call) -> Answer:
+    _terminal(service, call).close()
+    return OK
+
+
+COMMAND_METHODS: Final[dict[str, Handler]] = {
+    "create": _create,
+    "run": _run,
+    "start": _start,
+    "start.write": _start_write,
+    "start.closeStdin": _start_close,
+    "start.kill": _handle_kill,
+    "pty.open": _pty_open,
+    "pty.write": _pty_write,
+    "pty.resize": _pty_resize,
+    "pty.close": _pty_close,
+}

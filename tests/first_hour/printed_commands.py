@@ -1,0 +1,39 @@
+"""The commands that a document prints for a terminal.
+
+Owns finding them: lines that begin with `$ ` in a code block without a language, with the lines
+that continue them (`> `). Rules: a command that the test cannot run is named in `NOT_RUN`, with the
+reason; all others are run.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_BLOCK = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+NOT_RUN = {
+    "wasmsand shell": "interactive",
+    "wasmsand serve &": "runs in the background; the test starts a server itself",
+    "wasmsand run --port": "serves until it is interrupted",
+    "--allow-net": "reaches hosts outside",
+    "export ": "the test sets the variable itself",
+}
+"""Parts of commands, and why the test leaves these commands out."""
+
+
+def printed_commands(document: Path) -> list[str]:
+    """The commands of a document, in order."""
+    found: list[str] = []
+    for block in _BLOCK.findall(document.read_text(encoding="utf-8")):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append(line.removeprefix("$ "))
+            elif line.startswith("> ") and found:
+                found[-1] += "\n" + line.removeprefix("> ")
+    return found
+
+
+def reason_against(command: str) -> str | None:
+    """Why a test does not run the command, or None."""
+    return next((reason for part, reason in NOT_RUN.items() if part in command), None)

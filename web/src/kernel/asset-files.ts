@@ -1,0 +1,134 @@
+// The image directory that Python sees, made of assets.
+//
+// Owns a read-only file system for Emscripten. Rules: a file's bytes are fetched when they are first
+// read, and at once: Python waits. Programs are the exception. The kernel reads their first bytes at
+// each start, and these come with the layout; the whole program is fetched in the background when it
+// is loaded. A few pieces of large files are kept.
+
+import type { ImageFile, Layout } from "../assets/layout.js";
+import type { EmscriptenFs, EmscriptenNode, Pyodide } from "./service.js";
+
+const DIRECTORY = 0o040555;
+const FILE = 0o100444;
+const ENOENT = 44, EROFS = 69, EIO = 29, EINVAL = 28; // Emscripten's numbers, which are WASI's
+const PIECES_KEPT = 64;
+
+type ReadNow = (hash: string) => Uint8Array;
+
+/** The content of assets, newest use last. */
+class Kept {
+  private readonly pieces = new Map<string, Uint8Array>();
+
+  constructor(private readonly read: ReadNow) {}
+
+  get(hash: string): Uint8Array {
+    let bytes = this.pieces.get(hash);
+    if (bytes) this.pieces.delete(hash);
+    else bytes = this.read(hash);
+    this.pieces.set(hash, bytes);
+    if (this.pieces.size > PIECES_KEPT) {
+      for (const oldest of this.pieces.keys()) {
+        this.pieces.delete(oldest);
+        break;
+      }
+    }
+    return bytes;
+  }
+}
+
+/** Copies bytes of a file to `target`: how many. They may be fewer than there are: a reader with a
+ *  large buffer asks for more than it needs, and gets the beginning of a program alone. */
+export function readImageFile(
+  file: ImageFile, position: number, target: Uint8Array, content: (hash: string) => Uint8Array,
+  layout: Layout,
+): number {
+  const count = Math.max(0, Math.min(target.length, file.size - position));
+  if (count === 0) return 0;
+  if ("pieces" in file) {
+    let done = 0;
+    while (done < count) {
+      const at = position + done;
+      const number = Math.floor(at / file.pieceBytes);
+      const inside = at - number * file.pieceBytes;
+      const part = content(file.pieces[number]!).subarray(inside, inside + count - done);
+      if (part.length === 0) throw new RangeError("a piece is too short");
+      target.set(part, done);
+      done += part.length;
+    }
+  } else if ("beginningAt" in file && position < layout.beginningBytes) {
+    const known = Math.min(count, layout.beginningBytes - position);
+    const start = file.beginningAt + position;
+    target.set(content(layout.beginnings).subarray(start, start + known));
+    return known;
+  } else target.set(content(file.asset).subarray(position, position + count));
+  return count;
+}
+
+export function mountImage(
+  python: Pyodide, path: string, layout: Layout, readNow: ReadNow, report: (error: unknown) => void,
+): void {
+  const fs = python.FS;
+  const kept = new Kept(readNow);
+  const beginnings = readNow(layout.beginnings);
+  const content = (hash: string) => (hash === layout.beginnings ? beginnings : kept.get(hash));
+  const files = new Map(layout.files.map((file) => [file.name, file]));
+  const read = (file: ImageFile, position: number, target: Uint8Array) => {
+    try {
+      return readImageFile(file, position, target, content, layout);
+    } catch (error) {
+      report(error);
+      throw new fs.ErrnoError(EIO);
+    }
+  };
+  fs.mkdirTree(path);
+  fs.mount(imageFs(fs, files, read), {}, path);
+}
+
+function imageFs(
+  fs: EmscriptenFs, files: Map<string, ImageFile>,
+  read: (file: ImageFile, position: number, target: Uint8Array) => number,
+): object {
+  const refuse = () => {
+    throw new fs.ErrnoError(EROFS);
+  };
+  const time = new Date(0);
+  const nodeOps = {
+    getattr: (node: EmscriptenNode) => ({
+      dev: 1, ino: node.id, mode: node.mode, nlink: 1, uid: 0, gid: 0, rdev: 0,
+      size: node.image ? node.image.size : 0,
+      atime: time, mtime: time, ctime: time, blksize: 4096, blocks: 0,
+    }),
+    lookup: (parent: EmscriptenNode, name: string) => {
+      const image = parent.image ? undefined : files.get(name);
+      if (!image) throw new fs.ErrnoError(ENOENT);
+      return node(parent, name, FILE, image);
+    },
+    readdir: () => [".", "..", ...files.keys()],
+    setattr: refuse, mknod: refuse, rename: refuse, unlink: refuse, rmdir: refuse, symlink: refuse,
+  };
+  const streamOps = {
+    read: (
+      stream: EmscriptenNode, buffer: Int8Array, offset: number, length: number, position: number,
+    ) =>
+      read(
+        stream.node.image, position, new Uint8Array(buffer.buffer, buffer.byteOffset + offset, length),
+      ),
+    llseek: (stream: EmscriptenNode, offset: number, whence: number) => {
+      const bases = [0, stream.position, stream.node.image?.size ?? 0];
+      const position = (bases[whence] ?? NaN) + offset;
+      if (!(position >= 0)) throw new fs.ErrnoError(EINVAL);
+      return position;
+    },
+    write: refuse,
+  };
+  function node(
+    parent: EmscriptenNode, name: string, mode: number, image?: ImageFile,
+  ): EmscriptenNode {
+    const made = fs.createNode(parent, name, mode, 0);
+    made.node_ops = nodeOps;
+    made.stream_ops = streamOps;
+    made.image = image;
+    return made;
+  }
+  return { mount: () => node(null, "/", DIRECTORY) };
+}

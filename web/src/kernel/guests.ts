@@ -1,0 +1,211 @@
+// The workers in which guests run, and the bell that they ring.
+//
+// Owns `Guests`: starting, answering and ending guests. Rules: a worker runs one program after
+// another; only a guest that computes and has to end costs its worker. Spare workers are started in
+// advance, because a start takes longer than most commands.
+
+import {
+  ANSWERED, CALLING, CHANNEL_WORDS, Meaning, MEANING, OPERATION, Operation, RESULT, STATE, WORDS,
+  type FunctionOffer, type Start,
+} from "../guest/channel.js";
+import { spawnGuest, type GuestWorker } from "#platform/kernel";
+import type { Memories } from "./memories.js";
+import type { Service } from "./service.js";
+
+const BLOCKED = 2 ** 40;
+const LEAVE = BLOCKED + 1;
+const HANDLE = BLOCKED + 2;
+/** Workers that wait for a guest. */
+const SPARE_LEAST = 2;
+const SPARE_MOST = 8;
+/** The values of `TrapKind` in engine/protocol.py; a guest's worker sends the index. */
+const TRAP_KINDS = [
+  "out of bounds memory access", "stack overflow", "bad indirect call",
+  "integer division by zero or overflow", "unreachable", "uncaught WebAssembly exception", "trap",
+];
+
+/** A worker for guests, and the channel on which they call. */
+class Seat {
+  private readonly memory = new SharedArrayBuffer(4 * CHANNEL_WORDS);
+  readonly channel = new Int32Array(this.memory);
+  private readonly worker: GuestWorker = spawnGuest();
+
+  /** Run a program as soon as the last one has been left. */
+  start(start: Omit<Start, "channel">): void {
+    this.worker.start({ ...start, channel: this.memory });
+  }
+
+  terminate(): void {
+    this.worker.terminate();
+  }
+}
+
+interface Guest {
+  seat: Seat;
+  /** Whether Python owes it an answer. */
+  waits: boolean;
+  /** Whether it ends with its next answer. */
+  ended: boolean;
+}
+
+function variableOf(line: string): [string, number] {
+  const [name, value] = line.split("\t") as [string, string];
+  return [name, Number(value)];
+}
+
+export class Guests {
+  private readonly guests = new Map<number, Guest>();
+  private readonly spare: Seat[] = [];
+  private counter = 0;
+  private readonly bell = new SharedArrayBuffer(4);
+  private readonly bellWord = new Int32Array(this.bell);
+  private functions: FunctionOffer[] = [];
+  private service!: Service;
+
+  constructor(private readonly memories: Memories) {
+    this.addSpare();
+  }
+
+  /** Serve the guests of this machine, from now on. */
+  serveWith(service: Service, functions: FunctionOffer[]): void {
+    this.service = service;
+    this.functions = functions;
+    void this.listen();
+  }
+
+  /** Whether a guest computes. */
+  get computing(): boolean {
+    for (const guest of this.guests.values()) if (!guest.waits) return true;
+    return false;
+  }
+
+  // Called by Python (web/host.py).
+
+  start_guest(
+    guest: number, module: number, memory: number, entry: string, variables: string,
+    buffer: number, argument: number,
+  ): number {
+    let number = guest;
+    if (number < 0) {
+      number = ++this.counter;
+      this.guests.set(number, { seat: this.takeSeat(), waits: false, ended: false });
+    }
+    this.guests.get(number)!.seat.start({
+      module: this.memories.module(module),
+      memory: this.memories.memory(memory),
+      entry,
+      variables: variables ? variables.split("\n").map(variableOf) : [],
+      buffer,
+      argument,
+      bell: this.bell,
+      functions: this.functions,
+    });
+    return number;
+  }
+
+  answer(number: number, result: number): void {
+    this.reply(number, this.guests.get(number)!, result);
+  }
+
+  end_guest(number: number, computing: boolean): void {
+    const guest = this.guests.get(number)!;
+    if (computing) {
+      this.guests.delete(number);
+      guest.seat.terminate();
+    } else guest.ended = true; // its call is still answered
+  }
+
+  // Workers.
+
+  private takeSeat(): Seat {
+    const seat = this.spare.pop() ?? new Seat();
+    if (this.spare.length < SPARE_LEAST) setTimeout(() => this.addSpare(), 0);
+    return seat;
+  }
+
+  private addSpare(): void {
+    while (this.spare.length < SPARE_LEAST) this.spare.unshift(new Seat());
+  }
+
+  private giveBack(seat: Seat): void {
+    if (this.spare.length < SPARE_MOST) this.spare.push(seat);
+    else setTimeout(() => seat.terminate(), 1000); // it still has to leave its program
+  }
+
+  // The bell.
+
+  private async listen(): Promise<void> {
+    for (;;) {
+      const seen = Atomics.load(this.bellWord, 0);
+      this.serve();
+      const wait = Atomics.waitAsync(this.bellWord, 0, seen);
+      if (wait.async) await wait.value;
+      else await null;
+    }
+  }
+
+  private serve(): void {
+    for (const [number, guest] of this.guests) {
+      const channel = guest.seat.channel;
+      if (!guest.waits && Atomics.load(channel, STATE) === CALLING) {
+        guest.waits = true;
+        this.reply(number, guest, this.ask(number, channel));
+      }
+    }
+  }
+
+  private ask(number: number, channel: Int32Array): number {
+    const word = (index: number) => channel[WORDS + index]!;
+    switch (channel[OPERATION]) {
+      case Operation.Syscall:
+        return this.service.call(
+          number, word(0), word(1) >>> 0, word(2) >>> 0, word(3) >>> 0, word(4) >>> 0,
+          word(5) >>> 0, word(6) >>> 0,
+        );
+      case Operation.Invoke:
+        return this.service.other(number, "invoke", word(0), ...this.invokeArguments(channel));
+      case Operation.ForkAllowed:
+        return this.service.other(number, "fork_allowed");
+      case Operation.Fork:
+        return this.service.other(number, "fork", word(0) >>> 0, word(1) >>> 0);
+      case Operation.Tick:
+        return this.service.other(number, "tick");
+      case Operation.Returned:
+        return this.service.other(number, "returned");
+      default:
+        return this.service.other(
+          number, "trapped", TRAP_KINDS[word(0)] ?? "trap",
+          channel[OPERATION] === Operation.TrappedAgain,
+        );
+    }
+  }
+
+  private invokeArguments(channel: Int32Array): (number | bigint)[] {
+    const word = (index: number) => channel[WORDS + index]! >>> 0;
+    const offer = this.functions[word(0)];
+    const values: (number | bigint)[] = [];
+    let at = 1;
+    for (const letter of offer?.parameters ?? "") {
+      if (letter === "I") {
+        values.push((BigInt(word(at + 1)) << 32n) | BigInt(word(at)));
+        at += 2;
+      } else values.push(word(at++));
+    }
+    return values;
+  }
+
+  private reply(number: number, guest: Guest, answer: number): void {
+    if (answer === BLOCKED) return;
+    const channel = guest.seat.channel;
+    guest.waits = false;
+    if (guest.ended) {
+      this.guests.delete(number);
+      this.giveBack(guest.seat);
+    }
+    channel[MEANING] =
+      answer === LEAVE ? Meaning.Leave : answer === HANDLE ? Meaning.Handle : Meaning.Result;
+    channel[RESULT] = answer;
+    Atomics.store(channel, STATE, ANSWERED);
+    Atomics.notify(channel, STATE);
+  }
+}

@@ -1,0 +1,136 @@
+// The worker in which the kernel runs: Python in Pyodide, and this file between it and the page.
+//
+// Owns the host object that Python calls, and the messages of the page. Rules: only numbers and
+// strings pass between Python and JavaScript, and bytes in buffers. Every request is answered once.
+
+import type { FunctionOffer } from "../guest/channel.js";
+import type { BootMessage, Failure, FromKernel, ToKernel } from "../messages.js";
+import { Refused } from "./module-form.js";
+import { Guests } from "./guests.js";
+import { loadProgram, Memories, problemForm } from "./memories.js";
+import { IMAGE_PATH, startPython } from "./python.js";
+import { copyOf, type Pyodide, type PythonBuffer, type Service } from "./service.js";
+import { onMessage, openAssets, readAsset, send } from "#platform/kernel";
+
+/** How often Python looks at guests that compute. */
+const TICK_MS = 100;
+
+function failureOf(error: unknown): Failure {
+  const message = error instanceof Error ? error.message : String(error);
+  return { type: error instanceof Error ? error.name : "Error", errno: "EIO", message };
+}
+
+function report(error: unknown): void {
+  console.warn(`wasmsand: ${failureOf(error).message.slice(0, 2000)}`);
+}
+
+/** The functions that programs may import beside those of the Linux ABI. */
+function offeredFunctions(pyodide: Pyodide): FunctionOffer[] {
+  const offers = pyodide.runPython(
+    "from wasmsand.abi.wasi.table import HOST_FUNCTIONS as functions\n" +
+      "'\\n'.join(f'{f.module}\\t{f.name}\\t{f.parameters}' for f in functions)",
+  ) as string;
+  return offers.split("\n").map((line) => {
+    const [module, name, parameters] = line.split("\t") as [string, string, string];
+    return { module, name, parameters };
+  });
+}
+
+class Kernel {
+  private service!: Service;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  async boot(message: BootMessage): Promise<void> {
+    const began = performance.now();
+    const index = await openAssets(message.assets);
+    const { pyodide, boot, fromSnapshot } = await startPython(index, message.snapshot, report);
+    const transfer = boot.transfer.getBuffer("u8");
+    const memories = new Memories(pyodide, transfer.data.byteOffset);
+    const guests = new Guests(memories);
+    this.service = boot.boot(this.host(memories, guests), IMAGE_PATH);
+    guests.serveWith(this.service, offeredFunctions(pyodide));
+    setInterval(() => {
+      if (guests.computing) this.service.tick();
+    }, TICK_MS);
+    send({ kind: "booted", report: { fromSnapshot, milliseconds: performance.now() - began } });
+  }
+
+  request(number: number, method: string, params: string, data: Uint8Array | null): void {
+    try {
+      this.service.request(number, method, params, data ?? undefined);
+    } catch (error) {
+      send({ kind: "failed", number, failure: failureOf(error) });
+    }
+  }
+
+  /** What Python calls (web/host.py). */
+  private host(memories: Memories, guests: Guests): object {
+    return {
+      feed: memories.feed.bind(memories),
+      compile: memories.compile.bind(memories),
+      unload: memories.unload.bind(memories),
+      new_memory: memories.new_memory.bind(memories),
+      memory_size: memories.memory_size.bind(memories),
+      read: memories.read.bind(memories),
+      write: memories.write.bind(memories),
+      fill: memories.fill.bind(memories),
+      copy: memories.copy.bind(memories),
+      free_memory: memories.free_memory.bind(memories),
+      start_guest: guests.start_guest.bind(guests),
+      answer: guests.answer.bind(guests),
+      end_guest: guests.end_guest.bind(guests),
+      wake_at: (milliseconds: number) => this.wakeAt(milliseconds),
+      fetch_module: (key: string) => void this.fetchModule(key, memories),
+      fetch_memory: (key: string) => void this.fetchMemory(key, memories),
+      reply: (number: number, result: string, data: PythonBuffer | null) =>
+        sendWith({ kind: "reply", number, result, data: copyOf(data) }),
+      fail: (number: number, error: string) =>
+        send({ kind: "failed", number, failure: JSON.parse(error) as Failure }),
+      notify: (handle: number, event: string, data: PythonBuffer | null) =>
+        sendWith({ kind: "event", handle, event, data: copyOf(data) }),
+    };
+  }
+
+  private wakeAt(milliseconds: number): void {
+    clearTimeout(this.timer);
+    if (milliseconds >= 0) {
+      this.timer = setTimeout(() => this.service.time_passed(), milliseconds);
+    }
+  }
+
+  private async fetchModule(key: string, memories: Memories): Promise<void> {
+    try {
+      const loaded = await loadProgram(await readAsset(key));
+      this.service.module_fetched(key, memories.add(loaded));
+    } catch (error) {
+      if (error instanceof Refused) this.service.module_fetched(key, problemForm(error.message));
+      else this.fetchFailed(key, error);
+    }
+  }
+
+  private async fetchMemory(key: string, memories: Memories): Promise<void> {
+    try {
+      this.service.memory_fetched(key, memories.addImage(await readAsset(key)));
+    } catch (error) {
+      this.fetchFailed(key, error);
+    }
+  }
+
+  private fetchFailed(key: string, error: unknown): void {
+    report(error);
+    this.service.fetch_failed(key, failureOf(error).message);
+  }
+}
+
+function sendWith(message: FromKernel & { data: Uint8Array | null }): void {
+  send(message, message.data ? [message.data.buffer as ArrayBuffer] : []);
+}
+
+const kernel = new Kernel();
+onMessage((message: ToKernel) => {
+  if (message.kind === "boot") {
+    kernel.boot(message).catch((error: unknown) => {
+      send({ kind: "bootFailed", failure: failureOf(error) });
+    });
+  } else kernel.request(message.number, message.method, message.params, message.data);
+});

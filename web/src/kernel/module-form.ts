@@ -1,0 +1,256 @@
+// The form in which programs run here: their memory is imported and shared, so that the kernel's
+// worker reaches it, and their data is copied into it by the kernel, before the program starts.
+//
+// Owns `reshape`, which rewrites a module to that form and describes it. Rules: the bytes may come
+// from a hostile guest. What this cannot read is refused; what it passes on is validated by the
+// engine when it compiles it. Sections that it does not know are copied.
+
+import { POLL, withPolls } from "./polls.js";
+import { leb, Reader, Refused } from "./wasm-reader.js";
+
+export { POLL, Refused };
+
+/** A part of the initial memory. */
+export interface Segment {
+  address: number;
+  bytes: Uint8Array;
+}
+
+/** A rewritten module and what the kernel needs to know of it. */
+export interface Form {
+  bytes: Uint8Array;
+  segments: Segment[];
+  firstPages: number;
+  mostPages: number;
+  imports: [module: string, name: string][];
+  procedures: string[];
+  addresses: [name: string, value: number][];
+  variables: [name: string, value: number][];
+  /** Whether it exports the entry of further threads. */
+  startsThreads: boolean;
+}
+
+export const MEMORY_MODULE = "wasmsand";
+export const MEMORY_NAME = "memory";
+const PAGES_MAX = 65536;
+const THREAD_ENTRY = "__thread_start";
+
+const CUSTOM = 0, TYPE = 1, IMPORT = 2, FUNCTION = 3, MEMORY = 5, GLOBAL = 6, EXPORT = 7,
+  CODE = 10, DATA = 11;
+const I32 = 0x7f;
+function named(name: string): number[] {
+  const bytes = [...new TextEncoder().encode(name)];
+  return [...leb(bytes.length), ...bytes];
+}
+
+interface Section {
+  id: number;
+  body: Uint8Array;
+}
+
+function sections(bytes: Uint8Array): Section[] {
+  const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+  if (header.some((byte, index) => bytes[index] !== byte)) {
+    throw new Refused("is not a WebAssembly module");
+  }
+  const reader = new Reader(bytes, 8);
+  const found: Section[] = [];
+  while (reader.at < bytes.length) {
+    const id = reader.byte();
+    const body = reader.take(reader.u32());
+    if (id !== CUSTOM) found.push({ id, body });
+  }
+  return found;
+}
+
+/** Rewrite a module. Throws `Refused`. */
+export function reshape(bytes: Uint8Array): Form {
+  const form: Form = {
+    bytes, segments: [], firstPages: 0, mostPages: PAGES_MAX,
+    imports: [], procedures: [], addresses: [], variables: [], startsThreads: false,
+  };
+  const parts = sections(bytes);
+  const body = (id: number) => parts.find((part) => part.id === id)?.body;
+  const types = readTypes(body(TYPE));
+  const functions: number[] = [];
+  const globals: { mutable: boolean; value: number | null }[] = [];
+  let importCount = 0;
+  let importBody: Uint8Array = new Uint8Array(0);
+  if (body(IMPORT)) {
+    const reader = new Reader(body(IMPORT)!);
+    importCount = reader.u32();
+    importBody = body(IMPORT)!.subarray(reader.at);
+    for (let left = importCount; left; left--) {
+      const pair: [string, string] = [reader.name(), reader.name()];
+      form.imports.push(pair);
+      const kind = reader.byte();
+      if (kind === 0) functions.push(reader.u32());
+      else throw new Refused(`imports ${pair.join(".")}, which is not a function`);
+    }
+  }
+  for (const index of numbers(body(FUNCTION))) functions.push(index);
+  const memory = body(MEMORY);
+  if (!memory) throw new Refused("has no memory");
+  const reader = new Reader(memory);
+  if (reader.u32() !== 1) throw new Refused("has several memories");
+  const limits = reader.limits();
+  form.firstPages = limits.first;
+  form.mostPages = Math.min(limits.most, PAGES_MAX);
+  if (limits.first > PAGES_MAX) throw new Refused("needs more memory than there can be");
+  if (body(GLOBAL)) readGlobals(new Reader(body(GLOBAL)!), globals);
+  if (body(EXPORT)) readExports(new Reader(body(EXPORT)!), form, functions, types, globals);
+  if (body(DATA)) replaceSection(parts, DATA, readData(new Reader(body(DATA)!), form));
+  addPolls(parts, form, types, functions.length);
+  form.bytes = assemble(parts, importCount, importBody, limits.first);
+  return form;
+}
+
+/** Of each type: "" for `() -> ()`, "i" for `(i32) -> ()`, null for all others. */
+function readTypes(body: Uint8Array | undefined): (string | null)[] {
+  const kinds: (string | null)[] = [];
+  if (!body) return kinds;
+  const reader = new Reader(body);
+  for (let left = reader.u32(); left; left--) {
+    if (reader.byte() !== 0x60) throw new Refused("has types that are not of functions");
+    let parameters: string | null = "";
+    for (let n = reader.u32(); n; n--) {
+      const isNumber = valueType(reader) === I32;
+      parameters = isNumber && parameters === "" ? "i" : null;
+    }
+    let results = reader.u32();
+    if (results) parameters = null;
+    for (; results; results--) valueType(reader);
+    kinds.push(parameters);
+  }
+  return kinds;
+}
+
+function valueType(reader: Reader): number {
+  const type = reader.byte();
+  if (type === 0x63 || type === 0x64) reader.u32();
+  return type;
+}
+
+function* numbers(body: Uint8Array | undefined): Generator<number> {
+  if (!body) return;
+  const reader = new Reader(body);
+  for (let left = reader.u32(); left; left--) yield reader.u32();
+}
+
+function readGlobals(
+  reader: Reader, globals: { mutable: boolean; value: number | null }[],
+): void {
+  for (let left = reader.u32(); left; left--) {
+    const { type, mutable } = reader.globalType();
+    const start = reader.at;
+    let value = type === I32 ? reader.constant() : null;
+    if (value === null) {
+      reader.at = start;
+      reader.skipConstant();
+    } else value >>>= 0;
+    globals.push({ mutable, value });
+  }
+}
+
+function readExports(
+  reader: Reader, form: Form, functions: number[], types: (string | null)[],
+  globals: { mutable: boolean; value: number | null }[],
+): void {
+  for (let left = reader.u32(); left; left--) {
+    const name = reader.name();
+    const kind = reader.byte();
+    const index = reader.u32();
+    if (/[\t\n]/.test(name)) continue;
+    if (kind === 0) {
+      const type = functions[index];
+      if (type === undefined) continue;
+      if (types[type] === "") form.procedures.push(name);
+      if (types[type] === "i" && name === THREAD_ENTRY) form.startsThreads = true;
+    } else if (kind === 3) {
+      const found = globals[index];
+      if (found && found.value !== null) {
+        (found.mutable ? form.variables : form.addresses).push([name, found.value]);
+      }
+    }
+  }
+}
+
+/** The data section with the active segments taken out: they stay, without content. */
+function readData(reader: Reader, form: Form): number[] {
+  const size = form.firstPages * 65536;
+  const count = reader.u32();
+  const rest = leb(count);
+  for (let left = count; left; left--) {
+    const flags = reader.u32();
+    if (flags === 1) {
+      const bytes = reader.take(reader.u32());
+      rest.push(1, ...leb(bytes.length));
+      for (const byte of bytes) rest.push(byte);
+      continue;
+    }
+    if (flags === 2 && reader.u32() !== 0) throw new Refused("has data for another memory");
+    if (flags > 2) throw new Refused("has data of an unknown kind");
+    const address = reader.constant();
+    if (address === null) throw new Refused("has data at an address that is not constant");
+    const bytes = reader.take(reader.u32());
+    if ((address >>> 0) + bytes.length > size) throw new Refused("has data outside its memory");
+    form.segments.push({ address: address >>> 0, bytes });
+    rest.push(1, 0);
+  }
+  return rest;
+}
+
+function replaceSection(parts: Section[], id: number, body: Uint8Array | number[]): void {
+  parts.find((part) => part.id === id)!.body = Uint8Array.from(body);
+}
+
+/** Let the program look at its signal flag in every loop, if it has one. */
+function addPolls(
+  parts: Section[], form: Form, types: (string | null)[], functionCount: number,
+): void {
+  const flag = form.addresses.find(([name]) => name === "__signal_flag")?.[1];
+  const syscall = form.imports.findIndex((pair) => pair.join(".") === "linux.syscall");
+  const type = types.indexOf("");
+  const body = (id: number) => parts.find((part) => part.id === id)?.body;
+  if (flag === undefined || syscall < 0 || type < 0 || !body(CODE)) return;
+  if (flag % 4 || flag + 4 > form.firstPages * 65536) return;
+  if (!form.procedures.includes("__signal_run")) return;
+  const code = withPolls(body(CODE)!, flag, functionCount, syscall);
+  if (code === null) return;
+  const reader = new Reader(body(FUNCTION)!);
+  const count = reader.u32();
+  const rest = body(FUNCTION)!.subarray(reader.at);
+  replaceSection(parts, FUNCTION, concat([leb(count + 1), rest, leb(type)]));
+  parts.find((part) => part.id === CODE)!.body = code;
+}
+
+function assemble(
+  parts: Section[], importCount: number, importBody: Uint8Array, firstPages: number,
+): Uint8Array {
+  const memory = [
+    ...named(MEMORY_MODULE), ...named(MEMORY_NAME), 2, 3, ...leb(firstPages), ...leb(PAGES_MAX),
+  ];
+  const imports = concat([leb(importCount + 1), importBody, memory]);
+  const out: (Uint8Array | number[])[] = [[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]];
+  const add = (id: number, body: Uint8Array | number[]) => out.push([id, ...leb(body.length)], body);
+  let imported = false;
+  for (const part of parts) {
+    if (!imported && part.id !== TYPE) {
+      add(IMPORT, imports);
+      imported = true;
+    }
+    if (part.id === IMPORT || part.id === MEMORY) continue;
+    add(part.id, part.body);
+  }
+  return concat(out);
+}
+
+function concat(pieces: (Uint8Array | number[])[]): Uint8Array {
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}

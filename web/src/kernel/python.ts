@@ -1,0 +1,53 @@
+// Starting Pyodide and the kernel in it.
+//
+// Owns `startPython`. Rules: Pyodide starts from the stored memory if there is one that fits, else
+// in the ordinary way; the caller learns which. The file system of Emscripten is not part of a
+// stored memory, so it is filled after either start.
+
+import type { AssetIndex, Layout } from "../assets/layout.js";
+import { readAsset, readAssetNow, startPyodide } from "#platform/kernel";
+import { mountImage } from "./asset-files.js";
+import type { BootModule, Pyodide } from "./service.js";
+
+export const IMAGE_PATH = "/image";
+/** The sources of the kernel. A stored memory refers to this path. */
+const KERNEL_PATH = "/kernel.zip";
+
+export interface Python {
+  pyodide: Pyodide;
+  boot: BootModule;
+  fromSnapshot: boolean;
+}
+
+export async function startPython(
+  index: AssetIndex, wantSnapshot: boolean, report: (error: unknown) => void,
+): Promise<Python> {
+  const [layout, snapshot] = await Promise.all([
+    readAsset(index.layout), wantSnapshot && index.snapshot ? readAsset(index.snapshot) : null,
+  ]);
+  let pyodide: Pyodide | undefined;
+  if (snapshot) {
+    try {
+      pyodide = await startPyodide(index, snapshot);
+    } catch (error) {
+      report(error);
+    }
+  }
+  const fromSnapshot = pyodide !== undefined;
+  pyodide ??= await startPyodide(index, null);
+  const document = JSON.parse(new TextDecoder().decode(layout)) as Layout;
+  mountImage(pyodide, IMAGE_PATH, document, readAssetNow, report);
+  pyodide.FS.symlink(`${IMAGE_PATH}/kernel.zip`, KERNEL_PATH);
+  if (!fromSnapshot) pyodide.runPython(`import sys; sys.path.insert(0, '${KERNEL_PATH}')`);
+  if (fromSnapshot) fetchLibraryLater(pyodide);
+  return { pyodide, boot: pyodide.pyimport("wasmsand.web.boot") as BootModule, fromSnapshot };
+}
+
+/** A stored memory has imported what it needs: the library is read only at a later import. */
+function fetchLibraryLater(pyodide: Pyodide): void {
+  const path = pyodide.runPython(
+    "next(path for path in sys.path if path.endswith('.zip') and path.startswith('/lib/'))",
+  ) as string;
+  pyodide.FS.unlink(path);
+  pyodide.FS.symlink(`${IMAGE_PATH}/python_stdlib.zip`, path);
+}

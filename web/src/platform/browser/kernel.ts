@@ -1,0 +1,162 @@
+// The kernel's worker in a browser.
+//
+// Owns starting workers, the assets as this worker sees them, and starting Pyodide from our own
+// assets. Rules: assets are read by a worker of their own, so that this one can wait for them and
+// so that unpacking and checking them does not delay the guests.
+
+import { AssetError } from "../../assets/asset-error.js";
+import { LAYOUT_FORMAT, type AssetIndex } from "../../assets/layout.js";
+import type { Start } from "../../guest/channel.js";
+import { pyodideOptions, type CreateModule } from "../../kernel/pyodide-options.js";
+import type { Pyodide } from "../../kernel/service.js";
+import type { FromKernel, ToKernel } from "../../messages.js";
+import {
+  COUNT, FAILED, PROGRESS, TOO_SMALL, WAITING, type FromAssets, type ToAssets,
+} from "./asset-messages.js";
+
+export interface GuestWorker {
+  start(start: Start): void;
+  terminate(): void;
+}
+
+export function spawnGuest(): GuestWorker {
+  const worker = new Worker(new URL("./guest-worker.js", import.meta.url), { type: "module" });
+  return {
+    start: (start) => worker.postMessage(start),
+    terminate: () => worker.terminate(),
+  };
+}
+
+export function onMessage(receive: (message: ToKernel) => void): void {
+  self.onmessage = (event: MessageEvent<ToKernel>) => receive(event.data);
+}
+
+export function send(message: FromKernel, transfer: ArrayBuffer[] = []): void {
+  (self as unknown as Worker).postMessage(message, transfer);
+}
+
+// Assets.
+
+const SHARED_BYTES = 1024 * 1024;
+
+let base = "";
+let worker: Worker;
+let counter = 0;
+let opened: { resolve(index: string): void; reject(error: Error): void };
+const reading = new Map<
+  number, { resolve(bytes: Uint8Array): void; reject(error: Error): void }
+>();
+const state = new SharedArrayBuffer(8);
+const stateWords = new Int32Array(state);
+let content = new SharedArrayBuffer(SHARED_BYTES);
+
+function ask(message: ToAssets): void {
+  worker.postMessage(message);
+}
+
+function received(message: FromAssets): void {
+  if (message.kind === "opened") return opened.resolve(message.index);
+  if (message.kind === "failed" && message.number === 0) {
+    return opened.reject(new AssetError(message.message));
+  }
+  const waiting = reading.get(message.number);
+  reading.delete(message.number);
+  if (message.kind === "fetched") waiting?.resolve(message.bytes);
+  else waiting?.reject(new AssetError(message.message));
+}
+
+export async function openAssets(place: string): Promise<AssetIndex> {
+  base = place;
+  worker = new Worker(new URL("./asset-worker.js", import.meta.url), { type: "module" });
+  worker.onmessage = (event: MessageEvent<FromAssets>) => received(event.data);
+  const text = await new Promise<string>((resolve, reject) => {
+    opened = { resolve, reject };
+    worker.onerror = (event) => reject(new AssetError(`the worker of assets: ${event.message}`));
+    ask({ kind: "open", base });
+  });
+  const index = JSON.parse(text) as AssetIndex;
+  if (index.format !== LAYOUT_FORMAT) {
+    throw new AssetError(`${base}index.json is of another version of the package`);
+  }
+  return index;
+}
+
+export function readAsset(hash: string): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    reading.set(++counter, { resolve, reject });
+    ask({ kind: "fetch", number: counter, hash });
+  });
+}
+
+/** Read an asset while this worker waits. */
+export function readAssetNow(hash: string): Uint8Array {
+  for (;;) {
+    Atomics.store(stateWords, PROGRESS, WAITING);
+    ask({ kind: "fetchNow", hash, state, content });
+    while (Atomics.load(stateWords, PROGRESS) === WAITING) {
+      Atomics.wait(stateWords, PROGRESS, WAITING);
+    }
+    const count = stateWords[COUNT]!;
+    if (stateWords[PROGRESS] === TOO_SMALL) {
+      content = new SharedArrayBuffer(count);
+      continue;
+    }
+    const bytes = new Uint8Array(content, 0, count).slice();
+    if (stateWords[PROGRESS] === FAILED) throw new AssetError(new TextDecoder().decode(bytes));
+    if (content.byteLength > SHARED_BYTES) content = new SharedArrayBuffer(SHARED_BYTES);
+    return bytes;
+  }
+}
+
+// Pyodide.
+
+const TYPES: Record<string, string> = {
+  wasm: "application/wasm", zip: "application/zip", json: "application/json",
+};
+
+/** A zip file without files: its end record. */
+const EMPTY_ZIP = new Uint8Array([0x50, 0x4b, 5, 6, ...new Array<number>(18).fill(0)]);
+const LIBRARY = "python_stdlib.zip";
+
+/** Pyodide fetches its files by URL; answer from the assets. */
+async function withPyodideFiles<Result>(
+  index: AssetIndex, place: string, needsLibrary: boolean, act: () => Promise<Result>,
+): Promise<Result> {
+  const fetchAny = globalThis.fetch;
+  globalThis.fetch = async (input, init) => {
+    const url = input instanceof Request ? input.url : String(input);
+    const name = url.startsWith(place) ? url.slice(place.length) : "";
+    const hash = index.pyodide[name];
+    if (hash === undefined) return fetchAny(input, init);
+    const content = name === LIBRARY && !needsLibrary ? EMPTY_ZIP : await readAsset(hash);
+    const type = TYPES[name.split(".").at(-1)!] ?? "application/octet-stream";
+    return new Response(content as BodyInit, { headers: { "content-type": type } });
+  };
+  try {
+    return await act();
+  } finally {
+    globalThis.fetch = fetchAny;
+  }
+}
+
+/** Import a script that is an asset. */
+async function importAsset(hash: string): Promise<{ default: CreateModule }> {
+  const source = new Blob([(await readAsset(hash)) as BlobPart], { type: "text/javascript" });
+  const url = URL.createObjectURL(source);
+  try {
+    return await import(/* @vite-ignore */ url);
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+export async function startPyodide(
+  index: AssetIndex, snapshot: Uint8Array | null,
+): Promise<Pyodide> {
+  const place = `${base}pyodide/`;
+  const [{ loadPyodide }, { default: create }] = await Promise.all([
+    import(/* @vite-ignore */ `${place}pyodide.mjs`), importAsset(index.pyodide["pyodide.asm.mjs"]!),
+  ]);
+  const options = { indexURL: place, ...pyodideOptions(create, snapshot) };
+  return withPyodideFiles(index, place, snapshot === null, () => loadPyodide(options));
+}

@@ -1,0 +1,59 @@
+// The page's side on Node: the thread that uses a sandbox.
+//
+// Owns starting the kernel's worker, and what Node must offer. Rules: a worker that waits for
+// requests does not keep the process alive; one that owes an answer does.
+
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import type { FromKernel, ToKernel } from "../../messages.js";
+
+export interface KernelWorker {
+  send(message: ToKernel, transfer: ArrayBuffer[]): void;
+  /** Whether the process has to stay for it. */
+  hold(held: boolean): void;
+  terminate(): void;
+}
+
+const NODE_LEAST = 24;
+
+/** What is missing here, as a sentence; null if nothing is. */
+export function missingRequirement(): string | null {
+  if (Number(process.versions.node.split(".")[0]) >= NODE_LEAST) return null;
+  return (
+    `Node ${process.versions.node} cannot run the programs of the sandbox, which use WebAssembly's ` +
+    `final exception handling: use Node ${NODE_LEAST} or newer`
+  );
+}
+
+export function defaultAssets(): string {
+  return fileURLToPath(new URL("../../assets/", import.meta.url));
+}
+
+export function assetsPlace(assets: string | URL): string {
+  return typeof assets === "string" ? assets : fileURLToPath(assets);
+}
+
+export function startKernel(
+  receive: (message: FromKernel) => void, broken: (message: string) => void,
+): KernelWorker {
+  const worker = new Worker(new URL("./kernel-worker.js", import.meta.url), { execArgv: [] });
+  worker.on("message", receive);
+  worker.on("error", (error: Error) => broken(String(error.message).slice(0, 2000)));
+  worker.on("exit", (code) => broken(`the worker of the kernel ended with ${code}`));
+  return {
+    send: (message, transfer) => worker.postMessage(message, transfer),
+    hold: (held) => (held ? worker.ref() : worker.unref()),
+    terminate: () => void worker.terminate(),
+  };
+}
+
+/** The programs in a directory: names and how to read them. */
+export async function listPrograms(
+  place: string | URL,
+): Promise<{ file: string; read: () => Promise<Uint8Array> }[]> {
+  const directory = assetsPlace(place);
+  const files = (await readdir(directory)).filter((file) => file.endsWith(".wasm")).sort();
+  return files.map((file) => ({ file, read: () => readFile(join(directory, file)) }));
+}

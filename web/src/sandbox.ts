@@ -1,0 +1,265 @@
+// The public class: one computer.
+//
+// Owns `Sandbox`. Rules: each `run` is a fresh bash in the sandbox's directory and environment; files
+// and environment stay. `destroy` may be called twice; afterwards every method rejects with
+// `SandboxClosedError`.
+
+import { bytesOf, textOf } from "./bytes.js";
+import { StartedCommand, Terminal } from "./commands.js";
+import { Connection } from "./connection.js";
+import { InvalidArgumentError } from "./errors.js";
+import type { BootReport } from "./messages.js";
+import { runResult, type RunAnswer } from "./results.js";
+import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js";
+import { runLimits, streamedRun, type RunLimits } from "./streamed-run.js";
+import { toolResult, type ToolCall } from "./tools.js";
+import type {
+  FileInfo, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions, StartOptions, Usage,
+} from "./types.js";
+import { assetsPlace, defaultAssets, listPrograms } from "#platform/page";
+
+const MIB = 1024 * 1024;
+const PROGRAM_DIRECTORY = "/usr/local/bin";
+
+type WireFile = Omit<FileInfo, "mtimeMs"> & { mtimeNs: string };
+
+function fileInfo({ mtimeNs, ...file }: WireFile): FileInfo {
+  return { ...file, mtimeMs: Number(BigInt(mtimeNs) / 1000n) / 1000 };
+}
+
+/** `true-cmd.wasm` is the program `true`, because some file systems reserve such names. */
+function programName(file: string): string {
+  return file.replace(/\.wasm$/, "").replace(/-cmd$/, "");
+}
+
+/** The options of `create` as the service knows them. */
+function serviceOptions(options: SandboxOptions): object {
+  const { assets, wasmDir, fastStart, fsLimitMb, memoryLimitMb, ...known } = options;
+  if (fsLimitMb !== undefined) known.fsLimitBytes ??= fsLimitMb * MIB;
+  if (memoryLimitMb !== undefined) known.memoryLimitBytes ??= memoryLimitMb * MIB;
+  return known;
+}
+
+export class Sandbox {
+  private constructor(
+    private readonly connection: Connection,
+    /** How the kernel started. */
+    readonly boot: BootReport,
+    private readonly limits: RunLimits,
+  ) {}
+
+  static async create(options: SandboxOptions = {}): Promise<Sandbox> {
+    const assets = options.assets === undefined ? defaultAssets() : assetsPlace(options.assets);
+    const { connection, report } = await Connection.open(assets, options.fastStart !== false);
+    try {
+      await connection.request("create", serviceOptions(options));
+      const sandbox = new Sandbox(connection, report, runLimits(options));
+      if (options.wasmDir) await sandbox.addPrograms(options.wasmDir);
+      return sandbox;
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+
+  private async addPrograms(place: string | URL): Promise<void> {
+    for (const { file, read } of await listPrograms(place)) {
+      await this.connection.request(
+        "files.write", { path: `${PROGRAM_DIRECTORY}/${programName(file)}`, mode: 0o755 },
+        await read(),
+      );
+    }
+  }
+
+  // Commands.
+
+  /** Run a script of bash. */
+  async run(command: string, options: RunOptions = {}): Promise<RunResult> {
+    if (typeof command !== "string") throw new InvalidArgumentError("command must be a string");
+    const { stdin, signal, onStdout, onStderr, ...params } = options;
+    if (signal || onStdout || onStderr) {
+      return streamedRun(this.connection, command, options, this.limits);
+    }
+    const data = stdin === undefined ? null : bytesOf(stdin);
+    return runResult(await this.connection.request<RunAnswer>("run", { command, ...params }, data));
+  }
+
+  /** Start a command, and go on while it runs. An array is a program and its arguments. */
+  start(command: string | string[], options: StartOptions = {}): Promise<StartedCommand> {
+    return StartedCommand.start(this.connection, command, options);
+  }
+
+  /** Run a program on a terminal: an interactive bash, unless `command` says otherwise. */
+  pty(options: PtyOptions = {}): Promise<Terminal> {
+    return Terminal.open(this.connection, options);
+  }
+
+  /** A bash that keeps its state. */
+  shell(options: SessionOptions = {}): Promise<ShellSession> {
+    return ShellSession.open(this.connection, options);
+  }
+
+  /** A Python that keeps its state. */
+  python(options: SessionOptions = {}): Promise<PythonSession> {
+    return PythonSession.open(this.connection, options);
+  }
+
+  async processes(): Promise<ProcessInfo[]> {
+    const answer = await this.connection.request<{ processes: ProcessInfo[] }>("processes.list");
+    return answer.result.processes;
+  }
+
+  /** Send a signal to a process. Default: SIGKILL. */
+  async kill(pid: number, signal = 9): Promise<void> {
+    await this.connection.request("processes.kill", { pid, signal });
+  }
+
+  // Files. Paths may be relative to the sandbox's directory.
+
+  async readFile(
+    path: string, options: { offset?: number; count?: number } = {},
+  ): Promise<Uint8Array> {
+    return (await this.connection.request("files.read", { path, ...options })).data;
+  }
+
+  async readText(path: string): Promise<string> {
+    return textOf(await this.readFile(path));
+  }
+
+  /** Write a file; creates missing directories. */
+  async writeFile(
+    path: string, content: string | Uint8Array, options: { mode?: number } = {},
+  ): Promise<void> {
+    await this.connection.request("files.write", { path, ...options }, bytesOf(content));
+  }
+
+  async appendFile(path: string, content: string | Uint8Array): Promise<void> {
+    await this.connection.request("files.append", { path }, bytesOf(content));
+  }
+
+  async listDir(path: string, options: { recursive?: boolean } = {}): Promise<FileInfo[]> {
+    const answer = await this.connection.request<{ entries: WireFile[] }>("files.list", {
+      path, ...options,
+    });
+    return answer.result.entries.map(fileInfo);
+  }
+
+  /** The same as `listDir`. */
+  readDir(path: string): Promise<FileInfo[]> {
+    return this.listDir(path);
+  }
+
+  async mkdir(path: string, options: { parents?: boolean } = {}): Promise<void> {
+    await this.connection.request("files.mkdir", { path, ...options });
+  }
+
+  async stat(path: string, options: { follow?: boolean } = {}): Promise<FileInfo> {
+    const answer = await this.connection.request<WireFile>("files.stat", { path, ...options });
+    return fileInfo(answer.result);
+  }
+
+  async rm(path: string, options: { recursive?: boolean } = {}): Promise<void> {
+    await this.connection.request("files.rm", { path, ...options });
+  }
+
+  async rename(source: string, target: string): Promise<void> {
+    await this.connection.request("files.rename", { source, target });
+  }
+
+  async copy(source: string, target: string): Promise<void> {
+    await this.connection.request("files.copy", { source, target });
+  }
+
+  async chmod(path: string, mode: number): Promise<void> {
+    await this.connection.request("files.chmod", { path, mode });
+  }
+
+  async symlink(target: string, path: string): Promise<void> {
+    await this.connection.request("files.symlink", { target, path });
+  }
+
+  async readlink(path: string): Promise<string> {
+    const answer = await this.connection.request<{ target: string }>("files.readlink", { path });
+    return answer.result.target;
+  }
+
+  // Environment.
+
+  async setEnv(name: string, value: string): Promise<void> {
+    await this.connection.request("env.set", { name, value });
+  }
+
+  async getEnv(name: string): Promise<string | undefined> {
+    const answer = await this.connection.request<{ value: string | null }>("env.get", { name });
+    return answer.result.value ?? undefined;
+  }
+
+  async unsetEnv(name: string): Promise<void> {
+    await this.connection.request("env.unset", { name });
+  }
+
+  async allEnv(): Promise<Record<string, string>> {
+    const answer = await this.connection.request<{ variables: Record<string, string> }>("env.all");
+    return answer.result.variables;
+  }
+
+  // State.
+
+  async usage(): Promise<Usage> {
+    return (await this.connection.request<Usage>("usage")).result;
+  }
+
+  /** Keep files and environment as they are now: the name for `restore`. */
+  async snapshot(name?: string): Promise<string> {
+    const params = name === undefined ? {} : { name };
+    const answer = await this.connection.request<{ snapshot: string }>("snapshot", params);
+    return answer.result.snapshot;
+  }
+
+  /** Go back to a snapshot. Processes end. */
+  async restore(snapshot: string): Promise<void> {
+    await this.connection.request("restore", { snapshot });
+  }
+
+  async listSnapshots(): Promise<string[]> {
+    const answer = await this.connection.request<{ snapshots: string[] }>("snapshots.list");
+    return answer.result.snapshots;
+  }
+
+  async deleteSnapshot(snapshot: string): Promise<void> {
+    await this.connection.request("snapshots.delete", { snapshot });
+  }
+
+  /** The whole state as bytes, for `load` of this or another sandbox. */
+  async save(): Promise<Uint8Array> {
+    return (await this.connection.request("save")).data;
+  }
+
+  /** Replace the state by one that was saved. */
+  async load(state: Uint8Array): Promise<void> {
+    await this.connection.request("load", {}, state);
+  }
+
+  /** Allow programs to reach these hosts. */
+  async allowNetwork(rules: string[]): Promise<void> {
+    await this.connection.request("network.allow", { rules });
+  }
+
+  /** Answer a call of the tool `sandbox_run` by a language model. */
+  async callTool(call: ToolCall): Promise<Record<string, unknown>> {
+    return toolResult(this, call);
+  }
+
+  /** End everything. */
+  destroy(): void {
+    this.connection.close();
+  }
+
+  get isDestroyed(): boolean {
+    return this.connection.isClosed;
+  }
+
+  [Symbol.dispose](): void {
+    this.destroy();
+  }
+}

@@ -1,0 +1,137 @@
+// Options and results of the public API.
+//
+// Owns their types. Rules: names and defaults are those of docs/protocols/json-rpc.md.
+
+export interface SandboxOptions {
+  /** Where the package's assets are: a URL, or a directory on Node. Default: beside the code. */
+  assets?: string | URL;
+  /** A directory (Node) or URL with more programs: every `*.wasm` file is one. In a browser, it
+   * needs a file `index.json` with an array of file names. */
+  wasmDir?: string | URL | null;
+  /** The time limit of each command. Default 30000; null: none. */
+  timeoutMs?: number | null;
+  /** How large the files may become. Default 268435456. */
+  fsLimitBytes?: number;
+  /** The same in MiB. */
+  fsLimitMb?: number;
+  /** How much memory all programs together may use. */
+  memoryLimitBytes?: number;
+  /** The same in MiB. */
+  memoryLimitMb?: number;
+  maxProcesses?: number;
+  maxOpenFiles?: number;
+  maxOutputBytes?: number;
+  maxInodes?: number;
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Whether Python may start from a stored memory, which is quicker. Default true. */
+  fastStart?: boolean;
+}
+
+export interface RunOptions {
+  /** What the command reads from its standard input. */
+  stdin?: string | Uint8Array;
+  /** Variables beside those of the sandbox. */
+  env?: Record<string, string>;
+  cwd?: string;
+  /** null: no limit. */
+  timeoutMs?: number | null;
+  /** Ends the command; `run` then rejects with the signal's reason. */
+  signal?: AbortSignal;
+  /** Gets output while the command runs. */
+  onStdout?: (text: string) => void;
+  onStderr?: (text: string) => void;
+}
+
+export interface RunResult {
+  /** 124 after a timeout. */
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+  executionTimeMs: number;
+  timedOut: boolean;
+  /** Whether output was lost because of `maxOutputBytes`. */
+  truncated: boolean;
+  /** The output as bytes. */
+  stdoutBytes: Uint8Array;
+  stderrBytes: Uint8Array;
+}
+
+/** The result of a run in a shell session. */
+export type ShellResult = Omit<RunResult, "stdoutBytes" | "stderrBytes">;
+
+export type FileType = "file" | "dir" | "symlink" | "fifo" | "socket" | "device";
+
+export interface FileInfo {
+  name: string;
+  type: FileType;
+  size: number;
+  mode: number;
+  mtimeMs: number;
+  path: string;
+}
+
+export interface ProcessInfo {
+  pid: number;
+  parentPid: number;
+  command: string[];
+  state: string;
+  memoryBytes: number;
+}
+
+export interface Usage {
+  fsBytes: number;
+  fsLimitBytes: number;
+  inodes: number;
+  maxInodes: number;
+  processes: number;
+  maxProcesses: number;
+  memoryBytes: number;
+  memoryLimitBytes: number;
+  cpuTimeMs: number;
+}
+
+/** How a started command or terminal ended. */
+export interface Ending {
+  exitCode: number;
+  timedOut: boolean;
+  executionTimeMs: number;
+}
+
+export interface StartOptions {
+  /** Text, or true to write with `write`. Default: empty. */
+  stdin?: string | Uint8Array | true;
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Default: none. */
+  timeoutMs?: number | null;
+  signal?: AbortSignal;
+  onStdout?: (bytes: Uint8Array) => void;
+  onStderr?: (bytes: Uint8Array) => void;
+}
+
+export interface PtyOptions {
+  /** Default: an interactive bash. */
+  command?: string;
+  cols?: number;
+  rows?: number;
+  env?: Record<string, string>;
+  cwd?: string;
+  onData?: (bytes: Uint8Array) => void;
+}
+
+/** A picture, table or other form of a value. */
+export type PythonDisplay = Record<string, unknown>;
+
+export interface PythonResult {
+  stdout: string;
+  stderr: string;
+  /** The value of the last expression, if JSON can represent it. */
+  value: unknown;
+  repr: string | null;
+  error: { type: string; message: string; traceback: string } | null;
+  executionTimeMs: number;
+  timedOut: boolean;
+  truncated: boolean;
+  results: PythonDisplay[];
+}

@@ -1,0 +1,135 @@
+// The cases in Chromium.
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { Page } from "playwright-core";
+import { cases } from "./cases/index.js";
+import { differentialScripts } from "./cases/scripts.js";
+import { nativeRun } from "./native.js";
+
+// @ts-expect-error a script without types
+import { findChromium, openBrowser } from "../../scripts/browser.mjs";
+// @ts-expect-error a script without types
+import { serve } from "../../scripts/static-server.mjs";
+
+const root = new URL("../../", import.meta.url).pathname;
+const chromium = findChromium() as string | null;
+const skip = chromium ? false : "no Chromium, and apt-get cannot install it";
+
+interface Server {
+  origin: string;
+  sent: { path: string; bytes: number }[];
+  close(): Promise<void>;
+}
+
+interface Browser {
+  context: import("playwright-core").BrowserContext;
+  close(): Promise<void>;
+}
+
+describe("in a browser", { skip }, () => {
+  let server: Server;
+  let browser: Browser;
+  let page: Page;
+
+  before(async () => {
+    server = await serve(root);
+    browser = await openBrowser(chromium);
+    page = await browser.context.newPage();
+    page.on("console", (message) => console.error(`page: ${message.text()}`));
+    await page.goto(`${server.origin}/tests/page.html`);
+    await page.waitForFunction("globalThis.ready");
+  });
+
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  for (const one of cases) {
+    test(one.name, { timeout: 120_000 }, async () => {
+      await page.evaluate((name) => (globalThis as any).runCase(name), one.name);
+    });
+  }
+  for (const script of differentialScripts) {
+    test(`as native bash: ${script}`, { timeout: 60_000 }, async () => {
+      const found = await page.evaluate((text) => (globalThis as any).runScript(text), script);
+      assert.deepEqual(found, nativeRun(script));
+    });
+  }
+
+  test("assets are kept: a second page fetches none", { timeout: 60_000 }, async () => {
+    const before = server.sent.length;
+    const second = await browser.context.newPage();
+    await second.goto(`${server.origin}/tests/page.html`);
+    await second.waitForFunction("globalThis.ready");
+    const result = await second.evaluate(() => (globalThis as any).runScript("echo again"));
+    assert.equal(result.stdout, "again\n");
+    const fetched = server.sent.slice(before).filter(({ path }) => path.endsWith(".bin"));
+    assert.deepEqual(fetched, []);
+    await second.close();
+  });
+});
+
+/** The error of `Sandbox.create` on a page that `prepare` has changed. */
+async function failure(
+  options: { isolated?: boolean; change?: (path: string) => string | null },
+  prepare: (page: Page) => Promise<unknown> = async () => {},
+): Promise<{ name: string; message: string }> {
+  const server = (await serve(root, options)) as Server;
+  const browser = (await openBrowser(chromium)) as Browser;
+  try {
+    const page = await browser.context.newPage();
+    await prepare(page);
+    await page.goto(`${server.origin}/tests/page.html`);
+    await page.waitForFunction("globalThis.ready");
+    return await page.evaluate(async () => {
+      try {
+        await (globalThis as any).api.Sandbox.create();
+      } catch (error) {
+        const { name, message } = error as Error;
+        return { name, message };
+      }
+      return { name: "none", message: "it was created" };
+    });
+  } finally {
+    await browser.close();
+    await server.close();
+  }
+}
+
+describe("what a page may lack", { skip }, () => {
+  test("cross-origin isolation: the message names the headers", { timeout: 60_000 }, async () => {
+    const error = await failure({ isolated: false });
+    assert.equal(error.name, "HostError");
+    assert.match(error.message, /Cross-Origin-Opener-Policy: same-origin/);
+  });
+
+  test("final exception handling: the message names browsers", { timeout: 60_000 }, async () => {
+    const error = await failure({}, (page) =>
+      page.addInitScript(() => Object.assign(WebAssembly, { validate: () => false })),
+    );
+    assert.match(error.message, /final exception handling.*Chrome or Edge 137/);
+  });
+
+  test("shared memory: the message says so", { timeout: 60_000 }, async () => {
+    const error = await failure({}, (page) =>
+      page.addInitScript("delete globalThis.SharedArrayBuffer"),
+    );
+    assert.match(error.message, /SharedArrayBuffer/);
+  });
+
+  test("an asset with another content: it is named", { timeout: 60_000 }, async () => {
+    const other = join(root, "package.json");
+    const error = await failure({ change: (path) => (path.endsWith(".bin") ? other : path) });
+    assert.equal(error.name, "AssetError");
+    assert.match(error.message, /does not have the content that its name says/);
+  });
+
+  test("assets at all: the message names the option", { timeout: 60_000 }, async () => {
+    const error = await failure({ change: (path) => (path.includes("/assets/") ? null : path) });
+    assert.equal(error.name, "AssetError");
+    assert.match(error.message, /the server says 404.*option 'assets'/);
+  });
+});

@@ -1,0 +1,146 @@
+// Cases of files, environment, snapshots, errors.
+
+import { check, equal, output, rejection, type Case } from "../check.js";
+
+export const fileCases: Case[] = [
+  {
+    name: "what writeFile writes, commands and readFile read",
+    async run({ shared }) {
+      await shared.writeFile("/home/user/w/data.txt", new Uint8Array([104, 105, 0, 255]));
+      equal([...(await shared.readFile("/home/user/w/data.txt"))], [104, 105, 0, 255]);
+      equal(await output(shared, "wc -c < w/data.txt"), "4\n");
+      await shared.run("echo from bash > w/bash.txt");
+      equal(await shared.readText("w/bash.txt"), "from bash\n");
+    },
+  },
+  {
+    name: "directories are made, listed and removed",
+    async run({ shared }) {
+      await shared.mkdir("/home/user/d/e");
+      await shared.writeFile("/home/user/d/f", "12345");
+      const entries = await shared.listDir("/home/user/d");
+      equal(entries.map(({ name, type, size }) => [name, type, size]), [["e", "dir", 0], ["f", "file", 5]]);
+      check(Math.abs(entries[1]!.mtimeMs - Date.now()) < 60_000, "the time is now");
+      await shared.rm("/home/user/d", { recursive: true });
+      const error = await rejection(shared.stat("/home/user/d"), Error);
+      equal([error.name, (error as { errno?: string }).errno], ["NotFoundError", "ENOENT"]);
+    },
+  },
+  {
+    name: "stat, rename, copy, chmod and links",
+    async run({ shared }) {
+      await shared.writeFile("s/a", "abc", { mode: 0o600 });
+      const info = await shared.stat("s/a");
+      equal([info.type, info.size, info.mode & 0o777], ["file", 3, 0o600]);
+      await shared.copy("s/a", "s/b");
+      await shared.rename("s/b", "s/c");
+      await shared.chmod("s/c", 0o755);
+      await shared.symlink("c", "s/link");
+      equal(await shared.readlink("s/link"), "c");
+      equal((await shared.stat("s/link")).mode & 0o777, 0o755);
+      equal((await shared.stat("s/link", { follow: false })).type, "symlink");
+      await shared.appendFile("s/c", "def");
+      equal(await shared.readText("s/link"), "abcdef");
+    },
+  },
+  {
+    name: "errors have the class and the name of their errno",
+    async run({ shared, api }) {
+      const missing = await rejection(shared.readFile("/nowhere"), api.NotFoundError);
+      equal([missing.errno, missing.path], ["ENOENT", "/nowhere"]);
+      check(missing instanceof api.FileError && missing instanceof api.SandboxError, "the tree");
+      await shared.mkdir("/home/user/full/x");
+      await rejection(shared.readFile("/home/user/full"), api.IsDirectoryError);
+      await rejection(shared.listDir("/etc/passwd"), api.NotDirectoryError);
+      await rejection(shared.rm("/home/user/full"), api.DirectoryNotEmptyError);
+    },
+  },
+  {
+    name: "a full file system is ENOSPC, for the page and for programs",
+    async run({ create, api }) {
+      const sandbox = await create({ fsLimitBytes: 1_000_000 });
+      const error = await rejection(
+        sandbox.writeFile("/tmp/big", new Uint8Array(2_000_000)), api.NoSpaceError,
+      );
+      equal(error.errno, "ENOSPC");
+      const result = await sandbox.run("head -c 2000000 /dev/zero > /tmp/big");
+      check(result.stderr.includes("No space left on device"), result.stderr);
+    },
+  },
+  {
+    name: "wrong options are refused",
+    async run({ create, api }) {
+      const error = await rejection(create({ timeoutMs: -1 }), api.InvalidArgumentError);
+      check(error.message.includes("timeout"), error.message);
+    },
+  },
+  {
+    name: "the environment is kept, and commands see it",
+    async run({ create }) {
+      const sandbox = await create({ env: { FIRST: "1" } });
+      await sandbox.setEnv("SECOND", "zwei");
+      equal(await sandbox.getEnv("SECOND"), "zwei");
+      equal(await sandbox.getEnv("NONE"), undefined);
+      equal(await output(sandbox, "printenv FIRST SECOND"), "1\nzwei\n");
+      await sandbox.unsetEnv("SECOND");
+      equal((await sandbox.run("printenv SECOND")).exitCode, 1);
+    },
+  },
+  {
+    name: "restore goes back to a snapshot",
+    async run({ create }) {
+      const sandbox = await create();
+      await sandbox.writeFile("a", "before");
+      await sandbox.setEnv("MODE", "before");
+      const kept = await sandbox.snapshot();
+      await sandbox.run("echo after > a; echo new > b");
+      await sandbox.setEnv("MODE", "after");
+      await sandbox.restore(kept);
+      equal(await output(sandbox, "cat a; ls b 2>/dev/null; echo $MODE"), "beforebefore\n");
+      equal(await sandbox.listSnapshots(), [kept]);
+    },
+  },
+  {
+    name: "destroy may be called twice, and then everything is refused",
+    async run({ create, api }) {
+      const sandbox = await create();
+      const running = sandbox.run("sleep 60");
+      sandbox.destroy();
+      sandbox.destroy();
+      await rejection(running, api.SandboxClosedError);
+      await rejection(sandbox.run("true"), api.SandboxClosedError);
+    },
+  },
+  {
+    name: "sandboxes do not see each other",
+    async run({ create }) {
+      const [one, two] = await Promise.all([create(), create()]);
+      await one.writeFile("secret", "x");
+      equal((await two.run("cat secret")).exitCode, 1);
+    },
+  },
+  {
+    name: "a program that is not part of the image runs from a file",
+    async run({ shared }) {
+      // (module (import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))
+      //   (memory (export "memory") 1) (func (export "_start") i32.const 7 call 0))
+      const name = (text: string) => [text.length, ...new TextEncoder().encode(text)];
+      const imports = [1, ...name("wasi_snapshot_preview1"), ...name("proc_exit"), 0, 0];
+      const exports = [2, ...name("memory"), 2, 0, ...name("_start"), 0, 1];
+      const module = new Uint8Array([
+        0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 8, 2, 0x60, 1, 0x7f, 0, 0x60, 0, 0,
+        2, imports.length, ...imports, 3, 2, 1, 1, 5, 3, 1, 0, 1, 7, exports.length, ...exports,
+        10, 8, 1, 6, 0, 0x41, 7, 0x10, 0, 0x0b,
+      ]);
+      await shared.writeFile("bin/seven", module, { mode: 0o755 });
+      equal((await shared.run("bin/seven")).exitCode, 7);
+    },
+  },
+  {
+    name: "the tool for language models answers as the design says",
+    async run({ shared }) {
+      const answer = await shared.callTool({ tool: "sandbox_run", input: { command: "echo hi" } });
+      equal([answer.exit_code, answer.stdout, answer.stderr], [0, "hi\n", ""]);
+    },
+  },
+];

@@ -1,0 +1,8 @@
+// All cases.
+
+import type { Case } from "../check.js";
+import { commandCases } from "./commands.js";
+import { fileCases } from "./files.js";
+import { sessionCases } from "./sessions.js";
+
+export const cases: Case[] = [...commandCases, ...fileCases, ...sessionCases];

@@ -1,0 +1,86 @@
+// The cases under Node.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { cases } from "./cases/index.js";
+import { differentialScripts } from "./cases/scripts.js";
+import { nativeRun } from "./native.js";
+import { Worlds } from "./world.js";
+
+const root = new URL("../../", import.meta.url);
+const api = (await import(new URL("dist/node/index.js", root).href)) as typeof import("../src/index.js");
+const worlds = new Worlds(api);
+
+for (const one of cases) test(one.name, { timeout: 120_000 }, () => worlds.run(one));
+for (const script of differentialScripts) {
+  test(`as native bash: ${script}`, { timeout: 60_000 }, async () => {
+    assert.deepEqual(await worlds.script(script), nativeRun(script));
+  });
+}
+
+test("the package can be required", () => {
+  const required = createRequire(import.meta.url)(new URL("dist/node/index.cjs", root).pathname);
+  assert.equal(typeof required.Sandbox.create, "function");
+});
+
+test("the ordinary start of Python works too", { timeout: 120_000 }, async () => {
+  const sandbox = await api.Sandbox.create({ fastStart: false });
+  assert.equal(sandbox.boot.fromSnapshot, false);
+  assert.equal((await sandbox.run("echo hi")).stdout, "hi\n");
+  sandbox.destroy();
+});
+
+test("wasmDir adds every program of a directory", { timeout: 60_000 }, async () => {
+  const place = mkdtempSync(join(tmpdir(), "wasmsand-programs-"));
+  const image = new URL("../src/wasmsand/_image/", root).pathname;
+  cpSync(`${image}cal.wasm`, join(place, "mycal.wasm"));
+  cpSync(`${image}rev.wasm`, join(place, "true-cmd.wasm"));
+  const sandbox = await api.Sandbox.create({ wasmDir: place });
+  const result = await sandbox.run("mycal 1 2024 | head -1; echo abc | /usr/local/bin/true");
+  assert.equal(result.stdout.trim().split(/\s+/).join(" "), "January 2024 cba");
+  sandbox.destroy();
+  rmSync(place, { recursive: true });
+});
+
+test("missing assets are named", { timeout: 60_000 }, async () => {
+  await assert.rejects(api.Sandbox.create({ assets: "/nowhere" }), (error: Error) => {
+    assert.ok(error instanceof api.AssetError);
+    assert.match(error.message, /\/nowhere\/index\.json.*option 'assets'/);
+    return true;
+  });
+});
+
+test("a damaged asset is refused, and the sandbox goes on", { timeout: 120_000 }, async () => {
+  const place = mkdtempSync(join(tmpdir(), "wasmsand-assets-"));
+  cpSync(new URL("assets", root).pathname, place, { recursive: true });
+  const manifest = JSON.parse(
+    readFileSync(new URL("../src/wasmsand/_image/manifest.json", root), "utf8"),
+  ) as { programs: { name: string; sha256: string }[] };
+  const git = manifest.programs.find((program) => program.name === "git")!.sha256;
+  const bash = manifest.programs.find((program) => program.name === "bash")!.sha256;
+  writeFileSync(join(place, `${git}.bin`), readFileSync(join(place, `${bash}.bin`)));
+  const sandbox = await api.Sandbox.create({ assets: place });
+  const result = await sandbox.run("git --version; echo on");
+  assert.match(result.stderr, /git/);
+  assert.equal(result.stdout, "on\n");
+  sandbox.destroy();
+  rmSync(place, { recursive: true });
+});
+
+test("a process that has used a sandbox ends by itself", { timeout: 60_000 }, () => {
+  const code = `
+    const { Sandbox } = await import(${JSON.stringify(new URL("dist/node/index.js", root).href)});
+    const sandbox = await Sandbox.create();
+    console.log((await sandbox.run("echo bye")).stdout.trim());`;
+  const done = spawnSync(process.execPath, ["--input-type=module", "-e", code], {
+    encoding: "utf8", timeout: 50_000,
+  });
+  assert.deepEqual([done.status, done.stdout], [0, "bye\n"], done.stderr.slice(-500));
+});
+
+after(() => worlds.end());

@@ -1,0 +1,46 @@
+// One sandbox for many cases, and sandboxes of single cases.
+//
+// Owns their lives. Rules: the sandboxes that a case creates end with it.
+
+import type * as api from "../src/index.js";
+import type { Case } from "./check.js";
+
+export class Worlds {
+  private shared: Promise<api.Sandbox> | undefined;
+
+  constructor(private readonly package_: typeof api) {}
+
+  sandbox(): Promise<api.Sandbox> {
+    return (this.shared ??= this.package_.Sandbox.create());
+  }
+
+  async run(one: Case): Promise<void> {
+    const made: api.Sandbox[] = [];
+    try {
+      await one.run({
+        api: this.package_,
+        shared: await this.sandbox(),
+        create: async (options) => {
+          const sandbox = await this.package_.Sandbox.create(options);
+          made.push(sandbox);
+          return sandbox;
+        },
+      });
+    } finally {
+      for (const sandbox of made) sandbox.destroy();
+    }
+  }
+
+  /** Run a differential script in an empty directory. */
+  async script(script: string): Promise<{ stdout: string; exitCode: number }> {
+    const sandbox = await this.sandbox();
+    const place = `mkdir -p /tmp/script && cd /tmp/script || exit 99\n`;
+    const { stdout, exitCode } = await sandbox.run(place + script);
+    await sandbox.run("rm -rf /tmp/script");
+    return { stdout, exitCode };
+  }
+
+  async end(): Promise<void> {
+    (await this.shared)?.destroy();
+  }
+}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
 from wasmsand.http.client_copies import HttpCopies
@@ -85,13 +84,6 @@ def plain_network_of(network: Network) -> dict[str, Any]:
                 f"Sandbox.connect does not offer Network({name}=...): it is the server's"
             )
     return plain_network(network)
-
-
-def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBackend:
-    """Use an existing sandbox of the server at `url`. Raises `SandboxClosedError` if there is
-    none with this id, and what `open_http_backend` raises."""
-    path = f"/v1/sandboxes/{quote(identity, safe='')}"
-    return _backend(Transport(url, token), SandboxOptions(), "GET", path)
 
 
 def _backend(

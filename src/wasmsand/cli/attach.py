@@ -9,8 +9,8 @@ from wasmsand.cli import options, remote, run, shell
 HELP = "open an interactive bash in a sandbox of a server"
 DESCRIPTION = (
     "Open an interactive bash in a sandbox of a server, which is resumed if it is paused, and "
-    "keeps running afterwards. If standard input is not a terminal, bash runs the script that it reads "
-    "there. It is `wasmsand shell --id ID`."
+    "keeps running afterwards. If standard input is not a terminal, bash runs the script that "
+    "it reads there. It is `wasmsand shell --id ID`."
 )
 EXAMPLES = """\
 examples (with the server's address in WASMSAND_URL, or with --connect URL):

@@ -200,25 +200,35 @@ class Keeping:
                 raise ApiFailure(
                     409, "sandbox_busy", "other requests use the sandbox; try again", retry_after=1
                 )
-            sandbox = entry.live
-            taken = await self._taken(entry, is_last=drops, requires_silence=not drops)
-            for kept in entry.snapshots.values():
-                if kept.snapshot is not None and kept.stored_bytes is None:
-                    await self._work.write_snapshot(entry.owner, kept)
-            network = await self._write(entry, taken)
-            if entry.has_ended:
-                return  # whoever ended it ends the rest
-            entry.stored_changes = entry.changes
-            self._last_states.pop(entry.id, None)
-            entry.live, entry.network = None, network
-            self._service.end_in_memory(entry, sandbox)
+            entry.pausing = asyncio.get_running_loop().create_future()
+            try:
+                await self._pause(entry, entry.live, drops=drops)
+            finally:
+                entry.pausing.set_result(None)
+                entry.pausing = None
+
+    async def _pause(self, entry: Entry, sandbox: ServedSandbox, *, drops: bool) -> None:
+        taken = await self._taken(entry, is_last=drops, requires_silence=not drops)
+        for kept in list(entry.snapshots.values()):
+            if kept.snapshot is not None and kept.stored_bytes is None:
+                await self._work.write_snapshot(entry.owner, kept)
+        network = await self._write(entry, taken)
+        if entry.has_ended:
+            return  # whoever ended it ends the rest
+        entry.stored_changes = entry.changes
+        self._last_states.pop(entry.id, None)
+        entry.live, entry.network = None, network
+        self._service.end_in_memory(entry, sandbox)
 
     # Resuming.
 
     async def wake(self, entry: Entry, *, only_files: bool = False) -> None:
         """Resume a paused sandbox, once for all that wait. Raises `StateError`, `secrets_needed`
         and what creating a sandbox raises."""
-        while entry.live is None and not entry.has_ended:
+        while (entry.live is None or entry.pausing is not None) and not entry.has_ended:
+            if entry.pausing is not None:
+                await asyncio.shield(entry.pausing)
+                continue
             task = self._waking.get(entry.id)
             if task is None:
                 task = asyncio.create_task(self._resume(entry, only_files=only_files))

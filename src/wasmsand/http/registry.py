@@ -50,6 +50,8 @@ class Entry:
     # For a store.
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while the sandbox is stored, paused or resumed."""
+    pausing: asyncio.Future[None] | None = None
+    """Done when the pause that is under way has ended. Meanwhile, requests wait."""
     has_ended: bool = False
     changes: int = 1
     """Grows with each request that may change the sandbox."""

@@ -88,17 +88,17 @@ class StoreWork:
         if store.leftovers:
             log.info("removed %d files of unfinished writes from the store", store.leftovers)
         for name in store.foreign:
-            log.warning("the store has a file that is not ours: states/%s", ascii(name))
+            log.error("the store has a file that is not ours: states/%s", ascii(name))
         unknown = 0
         for stored in store.all():
             try:
                 unknown += not self._register(stored)
             except StoreError as error:
-                log.warning("%s in the store is not usable: %s", ascii(stored.id), error)
+                log.error("%s in the store is not usable: %s", ascii(stored.id), error)
         for identity in store.damaged:
-            log.warning("%s in the store is not usable: damaged index", ascii(identity))
+            log.error("%s in the store is not usable: damaged index", ascii(identity))
         if unknown:
-            log.warning("the store has %d sandboxes and snapshots of unknown tokens", unknown)
+            log.error("the store has %d sandboxes and snapshots of unknown tokens", unknown)
 
     def _register(self, stored: StoredState) -> bool:
         """Register a state. False if its owner is unknown."""

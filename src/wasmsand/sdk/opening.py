@@ -90,7 +90,7 @@ def keep_spare_processes(count: int) -> None:
 
 
 def connect_backend(
-    url: str, token: str | None, options: SandboxOptions, life: ServedLife
+    url: str, token: str | None, options: SandboxOptions, life: ServedLife | None = None
 ) -> Backend:
     """Create a sandbox on a server."""
     make = cast("Callable[..., Backend]", _load(_HTTP_BACKEND))

@@ -17,7 +17,8 @@ from wasmsand.http.copy_messages import CopiedSandbox
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.handlers.copies import describe_copy
 from wasmsand.http.handlers.sandboxes import check_limits, options_of, register
-from wasmsand.http.messages import CreateSandbox, LoadSandbox, SessionTag, option_fields
+from wasmsand.http.life_messages import LoadSandbox
+from wasmsand.http.messages import CreateSandbox, SessionTag, option_fields
 from wasmsand.http.network_ceilings import within_ceiling
 from wasmsand.http.registry import Entry
 from wasmsand.http.routing import Call

@@ -10,8 +10,10 @@ from starlette.responses import Response
 from wasmsand.http import long_answers
 from wasmsand.http.handlers import session_runs
 from wasmsand.http.handlers.session_runs import Publish, SessionRun, on_text
-from wasmsand.http.messages import (
-    Done,
+from wasmsand.http.messages import Done
+from wasmsand.http.routing import Call
+from wasmsand.http.served_sessions import ServedSession
+from wasmsand.http.session_messages import (
     OpenPython,
     PythonEnd,
     PythonFailure,
@@ -19,8 +21,6 @@ from wasmsand.http.messages import (
     RunPython,
     SessionOpened,
 )
-from wasmsand.http.routing import Call
-from wasmsand.http.served_sessions import ServedSession
 from wasmsand.sdk.backend import STDERR, STDOUT
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.python_values import is_json

@@ -14,16 +14,13 @@ from msgspec import UnsetType
 
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.handlers.describing import describe
+from wasmsand.http.life_messages import ListSandboxes, PauseSandbox, ResumeSandbox, SetTimeout
 from wasmsand.http.messages import (
     ChangeVariables,
     CreateSandbox,
     Killed,
-    ListSandboxes,
-    PauseSandbox,
-    ResumeSandbox,
     SandboxList,
     SandboxState,
-    SetTimeout,
     Variables,
     option_fields,
 )

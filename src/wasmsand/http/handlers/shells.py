@@ -10,9 +10,10 @@ from starlette.responses import Response
 from wasmsand.http import long_answers
 from wasmsand.http.handlers import session_runs
 from wasmsand.http.handlers.session_runs import Publish, SessionRun, on_text
-from wasmsand.http.messages import CommandEnd, Done, OpenShell, RunShell, SessionOpened
+from wasmsand.http.messages import CommandEnd, Done
 from wasmsand.http.routing import Call
 from wasmsand.http.served_sessions import ServedSession
+from wasmsand.http.session_messages import OpenShell, RunShell, SessionOpened
 from wasmsand.sdk.backend import STDERR, STDOUT
 from wasmsand.sdk.results import CommandResult
 from wasmsand.sdk.shell import Shell

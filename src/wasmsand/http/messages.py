@@ -81,9 +81,6 @@ class SandboxState(ResponseMessage):
     """A sandbox."""
 
     id: str
-    state: Literal["running", "paused"]
-    """A paused sandbox is on the server's disk; the next request that needs it resumes it."""
-    metadata: dict[str, str]
     created_at: float
     """Seconds since 1970."""
     expires_in_seconds: float
@@ -92,6 +89,9 @@ class SandboxState(ResponseMessage):
     timeout_ms: float | None
     max_command_seconds: float
     """The longest timeout of a command."""
+    state: Literal["running", "paused"]
+    """A paused sandbox is on the server's disk; the next request that needs it resumes it."""
+    metadata: dict[str, str]
     limits: dict[str, int]
     """The limits of the sandbox, such as `memory_limit_bytes`."""
     is_stored: bool

@@ -7,7 +7,13 @@ marks as slow are left out where the package's own command leaves them out.
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
 from conformance.package_suite import PackageSuite
+from conformance.suite import Side
+from conformance.supplies import Workplace
 
 _NOT_SLOW = ("-m", "not slow")
 
@@ -109,6 +115,17 @@ class PillowSuite(PackageSuite):
     source_tests = ("Tests", "Tests")
     tests_use_current_directory = True
     files = ("Tests/test_*.py",)
+
+    def ingredients(self, side: Side) -> Sequence[str]:
+        """See `ProgramSuite.ingredients`."""
+        return [*super().ingredients(side), *(["tests only"] if side == "sandbox" else [])]
+
+    def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
+        """As for other packages, but without the wheel's modules: `python -m PIL` would find them
+        in the current directory."""
+        super().make_tree(side, tree, place)
+        if side == "sandbox":
+            shutil.rmtree(tree / "added" / self.folder)
 
 
 class MatplotlibSuite(PackageSuite):

@@ -93,4 +93,7 @@ def test_groups(root: Caller, caller: Caller) -> None:
     assert root.errno("getgroups", -1, address) is Errno.EINVAL
     assert root.errno("setgroups", 1 << 20, address) is Errno.EINVAL
     assert root.errno("setgroups", 4, len(root.space) - 12) is Errno.EFAULT
+    before = bytes(root.space[-8:])
+    assert root.errno("getgroups", 3, len(root.space) - 8) is Errno.EFAULT
+    assert root.space[-8:] == before
     assert caller.errno("setgroups", 0, 0) is Errno.EPERM

@@ -77,7 +77,7 @@ def test_the_commands_of_the_pages_run_as_printed(
             for command in printed_commands(repository / "docs" / page):
                 if reason_against(command) is None:
                     terminal.run(command)
-    assert (work / "src/report.txt").read_text() == "1 app.py\n"
+    assert (work / "report.txt").read_text() == "1 app.py\n"
     assert (work / "out.csv").read_text() == "1\n2\n"
     assert (work / "a.txt").read_text() == "hi\n"
 
@@ -181,21 +181,29 @@ def test_json_rpc_as_printed(installed: Installation, home: Path, repository: Pa
 
 
 def test_the_line_protocol(installed: Installation, home: Path) -> None:
-    requests = [
-        {"type": "shell", "id": "1", "command": "echo hi | tee note; python3 -c 'print(1)'"},
-        {"type": "read_file", "id": "2", "path": "note"},
-    ]
-    result = subprocess.run(
+    with subprocess.Popen(
         [installed.commands / "wasm-sandbox"],
         env=installed.environment(home),
-        input="".join(json.dumps(request) + "\n" for request in requests),
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=120,
-    )
-    first, second = (json.loads(line) for line in result.stdout.splitlines())
-    assert (first["stdout"], first["timed_out"]) == ("hi\n1\n", False), result.stderr
-    assert second["content"] == "hi\n"
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def ask(**request: object) -> dict[str, Any]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            answer: dict[str, Any] = json.loads(process.stdout.readline())
+            return answer
+
+        shell = ask(type="shell", id="1", command="echo hi | tee note; python3 -c 'print(1)'")
+        assert (shell["stdout"], shell["timed_out"]) == ("hi\n1\n", False)
+        assert ask(type="read_file", id="2", path="note")["content"] == "hi\n"
+        process.stdin.close()
+        assert process.wait(60) == 0
 
 
 def test_mcp_on_standard_input_and_output(installed: Installation, home: Path) -> None:

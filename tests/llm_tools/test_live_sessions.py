@@ -11,7 +11,7 @@ import pytest
 from wasmsand import Sandbox
 from wasmsand.tools import SandboxTools
 
-LOST_SHELL = "the shell has ended: its directory, variables and functions are lost"
+LOST_SHELL = "the shell has ended: its variables and functions are lost"
 LOST_PYTHON = "the interpreter has ended: its variables are lost"
 
 
@@ -53,7 +53,7 @@ def test_a_timeout_keeps_the_state_and_says_so(tools: SandboxTools) -> None:
     assert slow["exit_code"] == 124
     assert slow["note"] == (
         "interrupted: it timed out; set a longer timeout_ms if it needs more time; the shell goes "
-        "on: its directory, variables and functions are kept"
+        "on: its variables and functions are kept"
     )
     assert run(tools, "echo $name")["stdout"] == "world\n"
     python(tools, "x = 1")
@@ -101,7 +101,9 @@ def test_sessions_that_were_killed_between_calls_are_replaced(tools: SandboxTool
     python(tools, "import os\nos.system('pkill -9 bash')")
     answer = run(tools, "echo again")
     assert answer["stdout"] == "again\n"
-    assert answer["note"].startswith("new shell: the earlier one had ended")
+    assert answer["note"] == (
+        "new shell in /home/user: the earlier one had ended, its variables and functions are lost"
+    )
 
 
 def test_too_much_output_is_interrupted_and_the_state_is_kept() -> None:
@@ -191,7 +193,7 @@ def test_a_shell_that_a_snapshot_left_out_is_missed(sandbox: Sandbox) -> None:
     tools = SandboxTools(sandbox, max_copies=1)
     run(tools, "name=first; sleep 1000 &")
     refused = tools.handle("sandbox_snapshot", {"name": "a"})["error"]
-    assert "it has started what still runs: sleep" in refused["message"]
+    assert "it has started what still runs: " in refused["message"]
     assert refused["message"].endswith("end it, or set leave_out_running to true")
     tools.handle("sandbox_snapshot", {"name": "a", "leave_out_running": True})
     tools.handle("sandbox_restore", {"snapshot": "a"})
@@ -224,3 +226,39 @@ def test_what_the_sandbox_did_to_a_command_is_told() -> None:
         assert run(tools, "echo hi")["stderr"] == ""
         code = "import socket; socket.getaddrinfo('other.org', 80)"
         assert "add 'other.org' to network.allow" in python(tools, code)["stderr"]
+
+
+def test_the_tools_of_a_sandbox_in_another_process() -> None:
+    with Sandbox(isolation="process") as sandbox:
+        tools = SandboxTools(sandbox, max_copies=1)
+        assert "Run Python 3" in tools.definitions[1].description
+        run(tools, "cd /tmp; name=world")
+        python(tools, "x = 1")
+        tools.handle("sandbox_fork", {"name": "copy"})
+        assert run(tools, "pwd; echo $name", copy="copy")["stdout"] == "/tmp\nworld\n"
+        assert python(tools, "x", copy="copy")["results"] == [{"text": "1"}]
+        slow = run(tools, "sleep 60", timeout_ms=300)
+        assert "are kept" in slow["note"]
+        assert run(tools, "exit 3")["note"].startswith(LOST_SHELL)
+        tools.handle("sandbox_start", {"command": "cat -u"})
+        seen = tools.handle("sandbox_process", {"id": "c1", "input": "hi\n", "wait_ms": 20_000})
+        assert seen["output"] == "hi\n"
+        tools.close()
+
+
+def test_the_shell_after_one_that_has_ended_starts_where_that_one_was(
+    tools: SandboxTools,
+) -> None:
+    run(tools, "mkdir -p d/e; cd d/e")
+    answer = run(tools, "exit 1")
+    assert answer["note"].endswith("starts a new one in /home/user/d/e")
+    assert run(tools, "pwd")["stdout"] == "/home/user/d/e\n"
+    run(tools, "cd; rm -r d; mkdir d; cd d; exit 1")
+    python(tools, "import os; os.rmdir('d')")
+    assert run(tools, "pwd")["stdout"] == "/home/user\n"
+    run(tools, "cd /tmp")
+    python(tools, "import os; os.system('pkill -9 bash')")
+    answer = run(tools, "pwd")
+    assert answer["stdout"] == "/tmp\n"
+    assert answer["note"].startswith("new shell in /tmp: the earlier one had ended")
+    assert run(tools, "pwd", restart=True)["stdout"] == "/home/user\n"

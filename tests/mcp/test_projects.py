@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,3 +138,21 @@ def test_wrong_options_are_reported_at_once(words: tuple[str, ...], message: str
         assert "Traceback" not in ended.stderr
     else:
         assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_the_configurations_of_the_guide_start_a_server(repository: Path, project: Path) -> None:
+    guide = (repository / "docs" / "guides" / "mcp.md").read_text("utf-8")
+    blocks = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", guide, re.DOTALL)]
+    inline = [json.loads(found) for found in re.findall(r"`(\{.*?\})`", guide)]
+    assert len(blocks) == 2
+    assert len(inline) == 1
+    for configured in (*blocks, *inline):
+        (servers,) = configured.values()
+        server = servers["sandbox"]
+        assert server["command"] == "wasmsand"
+        words = [word.replace("${workspaceFolder}", str(project)) for word in server["args"]]
+        command = [sys.executable, "-m", "wasmsand", *words]
+        ended = subprocess.run(
+            command, input="", capture_output=True, text=True, env=environment(), timeout=120
+        )
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

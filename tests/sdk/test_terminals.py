@@ -129,6 +129,11 @@ def test_kill_ends_every_process(sandbox: Sandbox) -> None:
     wait_until(lambda: sandbox.commands.list() == [])
 
 
+def test_a_terminal_of_root(sandbox: Sandbox) -> None:
+    with sandbox.pty("id -un; touch /etc/mine && echo done", user="root") as terminal:
+        assert b"".join(terminal) == b"root\r\ndone\r\n"
+
+
 def test_close_hangs_up(sandbox: Sandbox) -> None:
     terminal = sandbox.pty("sleep 100")
     terminal.close()

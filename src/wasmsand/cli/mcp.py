@@ -159,7 +159,7 @@ def execute(arguments: argparse.Namespace) -> int:
         # Report wrong options or a broken installation now, not at the first request.
         with create() as sandbox:
             SandboxTools(sandbox, output_limit=arguments.output_limit)
-            surroundings = Observation(sandbox).take()
+            surroundings = Observation(sandbox).take(with_packages=False)
     except (SandboxError, ValueError) as error:
         raise CliError(str(error)) from None
     sessions = Sessions(

@@ -146,6 +146,7 @@ class ServedSandbox:
             env=wanted.env,
             environ=wanted.environ,
             cwd=wanted.cwd,
+            user=wanted.user,
         )
 
     def make_room(self) -> None:

@@ -90,16 +90,18 @@ class ServedSessions:
             self._opening[kind] -= 1
 
     def open_python(
-        self, env: Mapping[str, str] | None, cwd: str | None, stdin: str
+        self, env: Mapping[str, str] | None, cwd: str | None, stdin: str, user: str
     ) -> PythonSession:
         """A new Python session. It calls the sandbox, so run it on a thread."""
-        session = PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
+        session = PythonSession(
+            self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin, user=user
+        )
         add_session(self._sandbox, session)
         return session
 
-    def open_shell(self, env: Mapping[str, str] | None, cwd: str | None) -> Shell:
+    def open_shell(self, env: Mapping[str, str] | None, cwd: str | None, user: str) -> Shell:
         """A new shell. It calls the sandbox, so run it on a thread."""
-        shell = Shell(self._attachment, self._builder, env=env, cwd=cwd)
+        shell = Shell(self._attachment, self._builder, env=env, cwd=cwd, user=user)
         add_session(self._sandbox, shell)
         return shell
 

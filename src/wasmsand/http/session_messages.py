@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, UnsetType
 
 from wasmsand.http.message_types import Milliseconds, RequestMessage, ResponseMessage
+from wasmsand.sdk.command_builder import SandboxUser
 
 
 class OpenPython(RequestMessage):
@@ -17,6 +18,8 @@ class OpenPython(RequestMessage):
     cwd: str | None = None
     stdin: str = ""
     """The interpreter's standard input."""
+    user: SandboxUser = "user"
+    """As whom it runs; `root` is the sandbox's own root."""
 
 
 class SessionOpened(ResponseMessage):
@@ -32,6 +35,8 @@ class OpenShell(RequestMessage):
     env: dict[str, str] | None = None
     """Added to the sandbox's variables."""
     cwd: str | None = None
+    user: SandboxUser = "user"
+    """As whom it runs; `root` is the sandbox's own root."""
 
 
 class RunShell(RequestMessage):

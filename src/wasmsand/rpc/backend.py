@@ -417,6 +417,10 @@ class RpcProcess(PolledProcess):
         """See `BackendProcess`."""
         self._call("commands.closeInput", fd=fd)
 
+    def take_notices(self) -> tuple[str, ...]:
+        """See `BackendProcess`."""
+        return tuple(self._call("commands.notices").texts("notices"))
+
     def kill(self) -> None:
         """See `BackendProcess`."""
         try:

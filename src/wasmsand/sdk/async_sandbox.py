@@ -1274,15 +1274,21 @@ class AsyncSandbox:
         return self._blocking.options
 
     async def shell(
-        self, *, env: Mapping[str, str] | None = None, cwd: str | os.PathLike[str] | None = None
+        self,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        user: SandboxUser = "user",
     ) -> AsyncShell:
         """Open a bash session that keeps its state from command to command.
 
         The shell starts with the sandbox's variables and working directory; `env` adds
         variables, and `cwd` replaces the directory. Later changes of `sandbox.env` do not affect
-        the shell.
+        the shell. `user` is that of `commands.run`.
         """
-        return AsyncShell(await obtain(Shell.close, self._blocking.shell, env=env, cwd=cwd))
+        return AsyncShell(
+            await obtain(Shell.close, self._blocking.shell, env=env, cwd=cwd, user=user)
+        )
 
     async def python(
         self,
@@ -1290,15 +1296,18 @@ class AsyncSandbox:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         stdin: bytes | str = b"",
+        user: SandboxUser = "user",
     ) -> AsyncPythonSession:
         """Open a Python session that keeps its state from call to call.
 
         The interpreter starts with the sandbox's variables and working directory; `env` adds
-        variables, and `cwd` replaces the directory. `stdin` is its standard input. Several sessions
-        can be open at a time.
+        variables, and `cwd` replaces the directory. `stdin` is its standard input. `user` is that
+        of `commands.run`. Several sessions can be open at a time.
         """
         return AsyncPythonSession(
-            await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin)
+            await obtain(
+                PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin, user=user
+            )
         )
 
     async def pty(
@@ -1309,6 +1318,7 @@ class AsyncSandbox:
         rows: int = ROWS,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        user: SandboxUser = "user",
         on_data: AsyncDataSink | None = None,
     ) -> AsyncTerminal:
         """Start a program on a pseudo-terminal: an interactive bash, or `command`, which is a
@@ -1327,6 +1337,7 @@ class AsyncSandbox:
                 rows=rows,
                 env=env,
                 cwd=cwd,
+                user=user,
                 on_data=in_loop(on_data),
             )
         )

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from wasmsand.sdk import arguments, python_messages
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import Backend, BackendProcess
+from wasmsand.sdk.backend import DEFAULT_USER, Backend, BackendProcess
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder, SandboxTimeout
 from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.output import TextSink, command_result
@@ -58,6 +58,7 @@ class PythonSession(Session["PythonRun"]):
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
         stdin: bytes | str = b"",
+        user: str = DEFAULT_USER,
     ) -> None:
         request = builder.request(
             (PROGRAM, "-c", driver_command(REQUESTS_FD, ANSWERS_FD)),
@@ -65,6 +66,7 @@ class PythonSession(Session["PythonRun"]):
             env=env,
             cwd=cwd,
             timeout_ms=None,
+            user=user,
             inputs=(REQUESTS_FD,),
             outputs=(ANSWERS_FD,),
         )

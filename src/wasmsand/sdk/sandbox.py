@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, overload
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess
-from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.command_builder import CommandBuilder, SandboxUser
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.errors import StateError
@@ -211,6 +211,7 @@ class Sandbox(SandboxLife):
         *,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        user: SandboxUser = "user",
     ) -> Shell:
         """Open a bash session that keeps its state from command to command.
 
@@ -221,9 +222,9 @@ class Sandbox(SandboxLife):
 
         The shell starts with the sandbox's variables and working directory; `env` adds
         variables, and `cwd` replaces the directory. Later changes of `sandbox.env` do not affect
-        the shell.
+        the shell. `user` is that of `commands.run`.
         """
-        shell = Shell(self._attachment, self._builder, env=env, cwd=cwd)
+        shell = Shell(self._attachment, self._builder, env=env, cwd=cwd, user=user)
         self._sessions.append(shell)
         return shell
 
@@ -233,6 +234,7 @@ class Sandbox(SandboxLife):
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         stdin: bytes | str = b"",
+        user: SandboxUser = "user",
     ) -> PythonSession:
         """Open a Python session that keeps its state from call to call.
 
@@ -242,10 +244,12 @@ class Sandbox(SandboxLife):
                 session.run("sorted(rows)").value
 
         The interpreter starts with the sandbox's variables and working directory; `env` adds
-        variables, and `cwd` replaces the directory. `stdin` is its standard input. Several sessions
-        can be open at a time.
+        variables, and `cwd` replaces the directory. `stdin` is its standard input. `user` is that
+        of `commands.run`. Several sessions can be open at a time.
         """
-        session = PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
+        session = PythonSession(
+            self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin, user=user
+        )
         self._sessions.append(session)
         return session
 
@@ -257,6 +261,7 @@ class Sandbox(SandboxLife):
         rows: int = ROWS,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        user: SandboxUser = "user",
         on_data: DataSink | None = None,
     ) -> Terminal:
         """Start a program on a pseudo-terminal: an interactive bash, or `command`, which is a
@@ -279,6 +284,7 @@ class Sandbox(SandboxLife):
             rows=rows,
             env=env,
             cwd=cwd,
+            user=user,
             on_data=on_data,
         )
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import Backend, BackendProcess
+from wasmsand.sdk.backend import DEFAULT_USER, Backend, BackendProcess
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder, SandboxTimeout
 from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.errors import CommandError, FileError, StateError
@@ -62,9 +62,10 @@ class Shell(Session["ShellCommand"]):
         *,
         env: Mapping[str, str] | None,
         cwd: object,
+        user: str = DEFAULT_USER,
     ) -> None:
         request = builder.request(
-            ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, outputs=(STATUS_FD,)
+            ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, user=user, outputs=(STATUS_FD,)
         )
         # Prompts would be part of the output.
         identity = new_identity()

@@ -113,6 +113,14 @@ def test_a_package_does_not_bring_what_other_packages_made_it_import(
     assert run(show) == "set()\n"
 
 
+def test_packages_that_others_use_if_they_are_there_are_used(sandbox: Sandbox, run: Run) -> None:
+    install(sandbox, "numpy", "pandas", "python-dateutil", "pytz")
+    show = (
+        "import pandas, pytz; print(pandas.Timestamp('2020-01-01', tz=pytz.timezone('US/Pacific')))"
+    )
+    assert run(show) == "2020-01-01 00:00:00-08:00\n"
+
+
 def test_random_numbers_are_new_at_each_start(sandbox: Sandbox, run: Run) -> None:
     install(sandbox, "numpy")
     show = "import numpy as np; print(np.random.rand(3), np.random.default_rng().random(3))"

@@ -117,8 +117,7 @@ def getgroups(context: CallContext, size: int, address: int) -> int:
     if size:
         if signed(size) < len(groups):
             raise KernelError(Errno.EINVAL)
-        for index, gid in enumerate(groups):
-            context.memory.write_u32(address + 4 * index, gid)
+        context.memory.write(address, b"".join(gid.to_bytes(4, "little") for gid in groups))
     return len(groups)
 
 

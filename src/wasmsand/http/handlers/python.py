@@ -33,7 +33,7 @@ async def open_session(call: Call[None, OpenPython]) -> SessionOpened:
     sessions, wanted = call.entry.sandbox.sessions, call.body
     with sessions.opening("python"), call.running_command():
         session = await call.in_command_thread(
-            lambda: sessions.open_python(wanted.env, wanted.cwd, wanted.stdin)
+            lambda: sessions.open_python(wanted.env, wanted.cwd, wanted.stdin, wanted.user)
         )
         return SessionOpened(id=sessions.remember(session).id, pid=session.pid)
 

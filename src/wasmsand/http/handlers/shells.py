@@ -23,7 +23,9 @@ async def open_session(call: Call[None, OpenShell]) -> SessionOpened:
     """`POST /v1/sandboxes/{sandbox}/shells`"""
     sessions, wanted = call.entry.sandbox.sessions, call.body
     with sessions.opening("shell"), call.running_command():
-        shell = await call.in_command_thread(lambda: sessions.open_shell(wanted.env, wanted.cwd))
+        shell = await call.in_command_thread(
+            lambda: sessions.open_shell(wanted.env, wanted.cwd, wanted.user)
+        )
         return SessionOpened(id=sessions.remember(shell).id, pid=shell.pid)
 
 

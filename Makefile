@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check build packages packages-if-cached bench conformance fuzz docs wheel clean
+.PHONY: help demo test lint check build packages packages-if-cached bench conformance fuzz docs wheel web web-test clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -40,7 +40,9 @@ help:
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
 	@echo '  make docs          build the documentation site in build/site; fail on a broken link'
-	@echo '  make wheel         build dist/*.whl with the built user space inside; they install without a compiler'
+	@echo '  make wheel         build dist/*.whl: the programs, portable and compiled for this kind of machine'
+	@echo '  make web           build the npm package and the playground in web/; needs npm and a built user space'
+	@echo '  make web-test      test the package under Node 24 and in Chromium'
 	@echo '  make clean         remove generated files (not the build cache: wasmsand build --clean)'
 	@echo
 	@echo 'Then: .venv/bin/wasmsand --help'
@@ -107,6 +109,21 @@ docs: $(EXTRAS)
 wheel: build
 	$(BIN)/python scripts/make_wheels.py
 
+WEB_STAMP := web/node_modules/installed
+
+$(WEB_STAMP): web/package.json web/package-lock.json
+	@command -v npm >/dev/null || { echo 'make: web needs npm (Node 20 or newer)'; exit 1; }
+	cd web && npm ci --no-fund --no-audit
+	@touch $@
+
+web: build $(WEB_STAMP)
+	cd web && npm run --silent assets && npm run --silent build && npm run --silent site
+	@echo "make: the playground is in web/site; npm run serve (in web/) serves it"
+
+# Chromium is installed with apt-get if it is missing; if that fails, its tests are skipped.
+web-test: build $(WEB_STAMP)
+	cd web && npm run --silent check && npm run --silent assets && npm run --silent test
+
 clean:
-	rm -rf $(VENV) dist build src/wasmsand/_image src/wasmsand_packages/_image .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist build web/dist web/assets web/node_modules src/wasmsand/_image src/wasmsand_packages/_image .mypy_cache .pytest_cache .ruff_cache
 	find src tests scripts bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

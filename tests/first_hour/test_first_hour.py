@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.cli.user import User
 from tests.first_hour.printed_commands import NOT_RUN, printed_commands, reason_against
 from tests.wheel.installation import Installation
 
@@ -77,7 +78,7 @@ def test_the_commands_of_the_pages_run_as_printed(
             for command in printed_commands(repository / "docs" / page):
                 if reason_against(command) is None:
                     terminal.run(command)
-    assert (work / "src/report.txt").read_text() == "1 app.py\n"
+    assert (work / "report.txt").read_text() == "1 app.py\n"
     assert (work / "out.csv").read_text() == "1\n2\n"
     assert (work / "a.txt").read_text() == "hi\n"
 
@@ -181,21 +182,46 @@ def test_json_rpc_as_printed(installed: Installation, home: Path, repository: Pa
 
 
 def test_the_line_protocol(installed: Installation, home: Path) -> None:
-    requests = [
-        {"type": "shell", "id": "1", "command": "echo hi | tee note; python3 -c 'print(1)'"},
-        {"type": "read_file", "id": "2", "path": "note"},
-    ]
-    result = subprocess.run(
+    with subprocess.Popen(
         [installed.commands / "wasm-sandbox"],
         env=installed.environment(home),
-        input="".join(json.dumps(request) + "\n" for request in requests),
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=120,
-    )
-    first, second = (json.loads(line) for line in result.stdout.splitlines())
-    assert (first["stdout"], first["timed_out"]) == ("hi\n1\n", False), result.stderr
-    assert second["content"] == "hi\n"
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def ask(**request: object) -> dict[str, Any]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            answer: dict[str, Any] = json.loads(process.stdout.readline())
+            return answer
+
+        shell = ask(type="shell", id="1", command="echo hi | tee note; python3 -c 'print(1)'")
+        assert (shell["stdout"], shell["timed_out"]) == ("hi\n1\n", False)
+        assert ask(type="read_file", id="2", path="note")["content"] == "hi\n"
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "prompt", "typed", "answer"),
+    [("python", ">>> ", "6 * 7\n", "42"), ("shell", "$ ", "echo $((6 * 7))\n", "42")],
+)
+def test_an_interactive_session_on_a_terminal(
+    installed: Installation, home: Path, command: str, prompt: str, typed: str, answer: str
+) -> None:
+    environ = installed.environment(home, PYTHONPATH="")
+    with User(command, command=[str(installed.commands / "wasmsand")], environ=environ) as user:
+        user.expect(prompt)
+        user.type(typed)
+        user.expect(answer)
+        user.expect(prompt)
+        user.type("\x04")
+        assert user.status() == 0
 
 
 def test_mcp_on_standard_input_and_output(installed: Installation, home: Path) -> None:

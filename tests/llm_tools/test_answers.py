@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from wasmsand import AsyncSandbox, Sandbox
+from wasmsand import AsyncSandbox, PackageError, Sandbox
 from wasmsand.tools import SandboxTools
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
@@ -176,3 +176,42 @@ def test_only_a_sandbox_has_tools() -> None:
     for wrong in (None, "sandbox", Sandbox):
         with pytest.raises(TypeError, match="sandbox must be a Sandbox or an AsyncSandbox"):
             SandboxTools(wrong)  # type: ignore[arg-type]
+
+
+def test_figures_are_images_and_tables_are_text() -> None:
+    try:
+        sandbox = Sandbox(packages=["matplotlib", "pandas"])
+    except PackageError:
+        pytest.skip("the image was built without the stage of packages")
+    code = (
+        "import matplotlib.pyplot as plt, pandas as pd\n"
+        "plt.plot([1, 4, 9])\n"
+        "pd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})"
+    )
+    with sandbox:
+        call = {"id": "t", "name": "sandbox_python", "input": {"code": code}}
+        text, figure = SandboxTools(sandbox).answer_anthropic(call)["content"]
+    assert "   a  b\n0  1  x\n1  2  y\n" in text["text"]
+    assert text["text"].endswith("[exit code 0]")
+    assert base64.b64decode(figure["source"]["data"]).startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_schemas_and_answers_are_of_the_types_of_the_anthropic_package(
+    tools: SandboxTools,
+) -> None:
+    types = pytest.importorskip("anthropic.types", reason="pip install anthropic")
+    from pydantic import TypeAdapter
+
+    for entry in (*tools.anthropic(), *tools.anthropic(native=True)):
+        TypeAdapter(types.ToolUnionParam).validate_python(entry)
+    call = types.ToolUseBlock(type="tool_use", id="t", name="sandbox_python", input={"code": SHOW})
+    TypeAdapter(types.ToolResultBlockParam).validate_python(tools.answer_anthropic(call))
+
+
+def test_schemas_and_answers_are_of_the_types_of_the_gemini_package(tools: SandboxTools) -> None:
+    types = pytest.importorskip("google.genai.types", reason="pip install google-genai")
+    (declared,) = tools.gemini()
+    assert types.Tool.model_validate(declared).function_declarations[0].name == "sandbox_run"
+    call = types.FunctionCall(id="g", name="sandbox_run", args={"command": "echo hi"})
+    part = types.Part.model_validate(tools.answer_gemini(call))
+    assert part.function_response.response == {"output": "hi\n[exit code 0]"}

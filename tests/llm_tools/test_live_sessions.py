@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from wasmsand import Sandbox
 from wasmsand.tools import SandboxTools
 
-LOST_SHELL = "the shell has ended: its directory, variables and functions are lost"
+LOST_SHELL = "the shell has ended: its variables and functions are lost"
 LOST_PYTHON = "the interpreter has ended: its variables are lost"
 
 
@@ -53,7 +54,7 @@ def test_a_timeout_keeps_the_state_and_says_so(tools: SandboxTools) -> None:
     assert slow["exit_code"] == 124
     assert slow["note"] == (
         "interrupted: it timed out; set a longer timeout_ms if it needs more time; the shell goes "
-        "on: its directory, variables and functions are kept"
+        "on: its variables and functions are kept"
     )
     assert run(tools, "echo $name")["stdout"] == "world\n"
     python(tools, "x = 1")
@@ -101,7 +102,9 @@ def test_sessions_that_were_killed_between_calls_are_replaced(tools: SandboxTool
     python(tools, "import os\nos.system('pkill -9 bash')")
     answer = run(tools, "echo again")
     assert answer["stdout"] == "again\n"
-    assert answer["note"].startswith("new shell: the earlier one had ended")
+    assert answer["note"] == (
+        "new shell in /home/user: the earlier one had ended, its variables and functions are lost"
+    )
 
 
 def test_too_much_output_is_interrupted_and_the_state_is_kept() -> None:
@@ -191,7 +194,7 @@ def test_a_shell_that_a_snapshot_left_out_is_missed(sandbox: Sandbox) -> None:
     tools = SandboxTools(sandbox, max_copies=1)
     run(tools, "name=first; sleep 1000 &")
     refused = tools.handle("sandbox_snapshot", {"name": "a"})["error"]
-    assert "it has started what still runs: sleep" in refused["message"]
+    assert "it has started what still runs: " in refused["message"]
     assert refused["message"].endswith("end it, or set leave_out_running to true")
     tools.handle("sandbox_snapshot", {"name": "a", "leave_out_running": True})
     tools.handle("sandbox_restore", {"snapshot": "a"})
@@ -224,3 +227,63 @@ def test_what_the_sandbox_did_to_a_command_is_told() -> None:
         assert run(tools, "echo hi")["stderr"] == ""
         code = "import socket; socket.getaddrinfo('other.org', 80)"
         assert "add 'other.org' to network.allow" in python(tools, code)["stderr"]
+
+
+def test_the_tools_of_a_sandbox_in_another_process() -> None:
+    with Sandbox(isolation="process") as sandbox:
+        tools = SandboxTools(sandbox, max_copies=1)
+        assert "Run Python 3" in tools.definitions[1].description
+        run(tools, "cd /tmp; name=world")
+        python(tools, "x = 1")
+        tools.handle("sandbox_fork", {"name": "copy"})
+        assert run(tools, "pwd; echo $name", copy="copy")["stdout"] == "/tmp\nworld\n"
+        assert python(tools, "x", copy="copy")["results"] == [{"text": "1"}]
+        slow = run(tools, "sleep 60", timeout_ms=300)
+        assert "are kept" in slow["note"]
+        assert run(tools, "exit 3")["note"].startswith(LOST_SHELL)
+        tools.handle("sandbox_start", {"command": "cat -u"})
+        seen = tools.handle("sandbox_process", {"id": "c1", "input": "hi\n", "wait_ms": 20_000})
+        assert seen["output"] == "hi\n"
+        tools.close()
+
+
+def test_the_shell_after_one_that_has_ended_starts_where_that_one_was(
+    tools: SandboxTools,
+) -> None:
+    run(tools, "mkdir -p d/e; cd d/e")
+    answer = run(tools, "exit 1")
+    assert answer["note"].endswith("starts a new one in /home/user/d/e")
+    assert run(tools, "pwd")["stdout"] == "/home/user/d/e\n"
+    run(tools, "cd; rm -r d; mkdir d; cd d; exit 1")
+    python(tools, "import os; os.rmdir('d')")
+    assert run(tools, "pwd")["stdout"] == "/home/user\n"
+    run(tools, "cd /tmp")
+    python(tools, "import os; os.system('pkill -9 bash')")
+    answer = run(tools, "pwd")
+    assert answer["stdout"] == "/tmp\n"
+    assert answer["note"].startswith("new shell in /tmp: the earlier one had ended")
+    assert run(tools, "pwd", restart=True)["stdout"] == "/home/user\n"
+
+
+def test_a_model_is_warned_before_it_runs_out_of_processes() -> None:
+    with Sandbox(max_processes=20) as sandbox:
+        tools = SandboxTools(sandbox)
+        assert "note" not in run(tools, "for i in $(seq 10); do sleep 1000 & done")
+        answer = run(tools, "for i in $(seq 8); do sleep 1000 & done")
+        assert answer["note"].startswith("19 of 20 processes are in use: end background jobs")
+        assert run(tools, "ls /etc/hostname", restart=True)["stdout"] == "/etc/hostname\n"
+
+
+def test_a_stored_sandbox_goes_on_where_the_model_was(tmp_path: Path) -> None:
+    with Sandbox.open("agent", store=tmp_path) as sandbox:
+        tools = SandboxTools(sandbox)
+        run(tools, "cd /tmp; name=world")
+        python(tools, "x = [1, 2]")
+    with Sandbox.open("agent", store=tmp_path) as sandbox:
+        tools = SandboxTools(sandbox, continue_sessions=True)
+        assert run(tools, "pwd; echo $name")["stdout"] == "/tmp\nworld\n"
+        assert python(tools, "x")["results"] == [{"text": "[1, 2]"}]
+    with Sandbox() as empty:
+        tools = SandboxTools(empty, continue_sessions=True)
+        answer = run(tools, "pwd")
+        assert (answer["stdout"], "note" in answer) == ("/home/user\n", False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -16,7 +17,7 @@ pytest.importorskip("smolagents", reason="pip install 'wasmsand[adapters]'")
 from smolagents import ChatMessage, CodeAgent, Model, tool
 
 from wasmsand import Sandbox
-from wasmsand.tools.adapters import bridge
+from wasmsand.tools.adapters import tool_calls
 from wasmsand.tools.adapters.smolagents_executor import (
     CALLS_MAX,
     SandboxExecutionError,
@@ -105,7 +106,8 @@ def test_an_agent_recovers_from_its_errors(executor: SandboxExecutor) -> None:
 def test_values_of_expressions_are_outputs(executor: SandboxExecutor) -> None:
     output = executor("print('hi')\n[1, 'two']")
     assert (output.output, output.logs, output.is_final_answer) == ([1, "two"], "hi\n", False)
-    assert executor("{1, 2}").output == "{1, 2}"
+    assert executor("{1, 2}").output == {1, 2}
+    assert executor("object").output == "<class 'object'>"
     assert executor("x = 1").output is None
 
 
@@ -129,8 +131,13 @@ def test_values_go_to_the_sandbox_and_back(executor: SandboxExecutor) -> None:
 def test_large_values_go_through_files(executor: SandboxExecutor, sandbox: Sandbox) -> None:
     executor.send_tools({"double": lambda text: text * 2})
     output = executor("text = double('x' * 1_000_000)\nlen(text), text[:2]")
-    assert output.output in ([2_000_000, "xx"], "(2000000, 'xx')")
-    assert sandbox.files.list("/tmp/.wasmsand-bridge") == []
+    assert output.output == (2_000_000, "xx")
+    executor.send_tools({"same": lambda text: text})
+    for size in (100, 2_400, 7_400, 14_900, 15_100, 24_000):
+        for letter in ('"', "\\", "é", "\0"):
+            code = f"same({letter!r} * {size}) == {letter!r} * {size}"
+            assert executor(code).output is True
+    assert sandbox.files.list("/tmp/.wasmsand-tool-calls") == []
 
 
 def test_a_value_that_cannot_be_sent_is_refused(executor: SandboxExecutor) -> None:
@@ -181,7 +188,8 @@ HOSTILE = [
     "not json", "5", "[]", '["weather"]', '["__import__", ["os"], {}]', '["weather", {}, []]',
     '["weather", [{"$": "exec", "v": "1"}], {}]', '["weather", [{"$": "set", "v": [[]]}], {}]',
     '["weather", [{"$": "timedelta", "v": 1e300}], {}]', '"/etc/passwd"',
-    '"/tmp/.wasmsand-bridge/../../etc/passwd"', '"/tmp/.wasmsand-bridge/none"', "[" * 100_000,
+    '"/tmp/.wasmsand-tool-calls/../../etc/passwd"', '"/tmp/.wasmsand-tool-calls/none"',
+    "[" * 100_000,
     '["weather", [{"$": ["unhashable"], "v": 1}], {}]',
 ]  # fmt: skip
 
@@ -212,4 +220,50 @@ def test_input_of_the_code_has_no_answer(executor: SandboxExecutor) -> None:
 def test_decoding_makes_only_plain_values() -> None:
     for data in ({"$": "object"}, {"$": "path", "v": {}}, {"$": "complex", "v": ["a"]}, {1}):
         with pytest.raises(ValueError, match=r"not (a value|JSON)"):
-            bridge.decode(data)
+            tool_calls.decode(data)
+
+
+OTHER_TAGS: list[Any] = ["bytes", "timedelta", "complex", "image", "ndarray", "dict", "object"]
+TAGS: list[Any] = [*tool_calls.SEQUENCES, *tool_calls.TEXTS, *OTHER_TAGS, "", None, 5, []]
+LEAVES: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1e308,
+    float("nan"),
+    10**30,
+    "",
+    "2026-01-02",
+    "1e999999999",
+    "é",
+    "$",
+]
+
+
+def crafted(choose: random.Random, depth: int) -> Any:
+    """A JSON value, often one that looks like an encoded value."""
+    if depth == 0 or choose.random() < 0.2:
+        return choose.choice(LEAVES)
+    if choose.random() < 0.3:
+        return [crafted(choose, depth - 1) for _ in range(choose.randrange(4))]
+    names = ["$", "v", "dtype", "a"]
+    made = {name: crafted(choose, depth - 1) for name in names if choose.random() < 0.7}
+    if "$" in made:
+        made["$"] = choose.choice(TAGS)
+    return made
+
+
+def test_crafted_values_are_plain_or_refused() -> None:
+    choose = random.Random(7)
+    outcomes = {"refused": 0, "plain": 0}
+    for _ in range(5_000):
+        data = crafted(choose, 4)
+        try:
+            value = tool_calls.decode(data)
+        except ValueError:
+            outcomes["refused"] += 1
+            continue
+        outcomes["plain"] += 1
+        assert tool_calls.decode(tool_calls.encode(value)) == value or "nan" in str(value).lower()
+    assert min(outcomes.values()) > 500

@@ -83,3 +83,17 @@ def test_mounted_directories_are_named(tmp_path: Path) -> None:
         ) in text["sandbox_run"]
         assert "in the sandbox (/project)" in text["sandbox_diff"]
         assert str(tmp_path) not in str(text)
+
+
+def test_programs_in_the_sandbox_cannot_write_descriptions(sandbox: Sandbox) -> None:
+    tools = SandboxTools(sandbox)
+    before = described(tools)
+    script = (
+        "d=$(python3 -c 'import site; print(site.getusersitepackages())')\n"
+        'mkdir -p "$d/obey-me-1.0.dist-info"\n'
+        'printf "Metadata-Version: 2.1\\nName: obey-me\\nVersion: 1.0\\n" '
+        '> "$d/obey-me-1.0.dist-info/METADATA"\n'
+        "python3 -m pip list 2>/dev/null | grep -c obey"
+    )
+    assert sandbox.commands.run(script).stdout == "1\n"
+    assert described(tools) == before

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ import pytest
 pytest.importorskip("mcp", reason="pip install 'wasmsand[mcp]'")
 
 from tests.mcp.serving import COMMAND, call, environment, http_server, run, stdio_client, text
+from wasmsand.cli import mcp as mcp_command
 
 
 @pytest.fixture
@@ -30,6 +35,8 @@ def test_a_project_is_changed_in_the_sandbox_only(project: Path) -> None:
             assert "sandbox_apply" not in tools
             ran = await call(client, "sandbox_run", command="pwd; python3 main.py")
             assert ran["stdout"] == "/project\none\n"
+            imported = await call(client, "sandbox_python", code="import main")
+            assert imported["stdout"] == "one\n"
             edit = {"path": "main.py", "old_string": "one", "new_string": "two"}
             await call(client, "sandbox_edit_file", **edit)
             assert (await call(client, "sandbox_run", command="python3 main.py"))["stdout"] == (
@@ -135,3 +142,42 @@ def test_wrong_options_are_reported_at_once(words: tuple[str, ...], message: str
         assert "Traceback" not in ended.stderr
     else:
         assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_the_configurations_of_the_guide_start_a_server(repository: Path, project: Path) -> None:
+    guide = (repository / "docs" / "guides" / "mcp.md").read_text("utf-8")
+    blocks = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", guide, re.DOTALL)]
+    inline = [json.loads(found) for found in re.findall(r"`(\{.*?\})`", guide)]
+    assert len(blocks) == 2
+    assert len(inline) == 1
+    for configured in (*blocks, *inline):
+        (servers,) = configured.values()
+        server = servers["sandbox"]
+        assert server["command"] == "wasmsand"
+        words = [word.replace("${workspaceFolder}", str(project)) for word in server["args"]]
+        command = [sys.executable, "-m", "wasmsand", *words]
+        ended = subprocess.run(
+            command, input="", capture_output=True, text=True, env=environment(), timeout=120
+        )
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), "none"),
+        (("--http", "127.0.0.1:0"), "none"),
+        (("--http", "0.0.0.0:0"), "process"),
+        (("--http", "0.0.0.0:0", "--isolation", "none"), "none"),
+        (("--http", "0.0.0.0:0", "--project", "."), "none"),
+        (("--http", "localhost:0", "--isolation", "process"), "process"),
+    ],
+)
+def test_sandboxes_for_other_machines_run_in_processes_of_their_own(
+    words: tuple[str, ...], expected: str
+) -> None:
+    parser = argparse.ArgumentParser()
+    mcp_command.add_options(parser)
+    arguments = parser.parse_args(words)
+    options = mcp_command._sandbox_options(arguments)
+    assert mcp_command._isolation(arguments, options) == expected

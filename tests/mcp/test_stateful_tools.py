@@ -41,8 +41,8 @@ def test_shell_and_variables_persist(connect: Connect) -> None:
             assert text(python) == "[result]\n42\n[exit code 0]"
             gone = await client.call_tool("sandbox_run", {"command": "exit 3"})
             assert text(gone) == (
-                "[exit code 3; no output; the shell has ended: its directory, variables and "
-                "functions are lost, and the next call starts a new one]"
+                "[exit code 3; no output; the shell has ended: its variables and functions are "
+                "lost, and the next call starts a new one in /tmp]"
             )
             new = await client.call_tool("sandbox_python", {"code": "x", "reset": True})
             assert "NameError" in text(new)
@@ -68,9 +68,9 @@ def test_a_long_command_is_started_watched_and_ended(connect: Connect) -> None:
     run(test)
 
 
-def test_a_cancelled_call_leaves_the_state(connect: Connect) -> None:
+def test_a_cancelled_call_leaves_the_state() -> None:
     async def test() -> None:
-        async with connect() as client:
+        async with stdio_client() as client:
             await call(client, "sandbox_run", command="name=world")
             await call(client, "sandbox_python", code="x = 1")
             for tool, given in (
@@ -87,9 +87,9 @@ def test_a_cancelled_call_leaves_the_state(connect: Connect) -> None:
     run(test)
 
 
-def test_an_image_file_is_image_content(connect: Connect) -> None:
+def test_an_image_file_is_image_content() -> None:
     async def test() -> None:
-        async with connect() as client:
+        async with stdio_client() as client:
             script = r"printf '\x89PNG\r\n\x1a\nrest' > a.png"
             await call(client, "sandbox_run", command=script)
             result = await client.call_tool("sandbox_read_file", {"path": "a.png"})
@@ -105,9 +105,9 @@ def test_an_image_file_is_image_content(connect: Connect) -> None:
     run(test)
 
 
-def test_sandboxes_in_processes_of_their_own(connect: Connect) -> None:
+def test_sandboxes_in_processes_of_their_own() -> None:
     async def test() -> None:
-        async with connect("--isolation", "process") as client:
+        async with over_http("--isolation", "process") as client:
             await call(client, "sandbox_run", command="cd /tmp; name=world")
             assert (await call(client, "sandbox_run", command="echo $name"))["stdout"] == "world\n"
             await call(client, "sandbox_python", code="x = 1")

@@ -139,6 +139,16 @@ def test_what_json_represents_without_a_change(value: Any, expected: bool) -> No
     assert is_json(value) is expected
 
 
+def test_an_error_found_after_parsing_shows_the_line(sandbox: Sandbox) -> None:
+    with sandbox.python() as session:
+        error = session.run("x = 1\nreturn x").error
+    assert error is not None
+    assert error.traceback == (
+        '  File "<run 1>", line 2\n    return x\n    ^^^^^^^^\n'
+        "SyntaxError: 'return' outside function\n"
+    )
+
+
 def test_a_syntax_error_shows_only_the_users_code(sandbox: Sandbox) -> None:
     with sandbox.python() as session:
         error = session.run("x = 1\nfor y in x\n    pass").error

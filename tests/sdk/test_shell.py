@@ -217,3 +217,16 @@ def test_writing_to_the_shells_own_descriptors_does_no_harm(
         result = shell.run(script)
         assert (result.stdout, result.exit_code) == ("fine\n", 3)
         assert shell.run("echo still fine").stdout == "still fine\n"
+
+
+@pytest.mark.not_by("http", reason="L165")
+def test_a_result_tells_what_the_sandbox_refused(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox(network=["allowed.test"])
+    with sandbox.shell() as shell:
+        for _ in range(2):
+            result = shell.run("exec 3<>/dev/tcp/other.test/80")
+            assert "to allow it, add 'other.test' to network.allow" in result.stderr
+        assert shell.run("echo hi").stderr == ""
+    with sandbox.python() as session:
+        code = "import socket\ntry: socket.getaddrinfo('other.test', 80)\nexcept OSError: pass"
+        assert "add 'other.test' to network.allow" in session.run(code).stderr

@@ -10,7 +10,14 @@ import pytest
 from tests.sdk.backends import MakeSandbox
 from tests.waiting import wait_until
 from userland.recipes.screen import Display
-from wasmsand import CommandError, InputTimeoutError, Sandbox, SandboxClosedError, Terminal
+from wasmsand import (
+    CommandError,
+    InputTimeoutError,
+    Sandbox,
+    SandboxClosedError,
+    StateError,
+    Terminal,
+)
 
 PATIENCE_MS = 60_000
 
@@ -129,6 +136,11 @@ def test_kill_ends_every_process(sandbox: Sandbox) -> None:
     wait_until(lambda: sandbox.commands.list() == [])
 
 
+def test_a_terminal_of_root(sandbox: Sandbox) -> None:
+    with sandbox.pty("id -un; touch /etc/mine && echo done", user="root") as terminal:
+        assert b"".join(terminal) == b"root\r\ndone\r\n"
+
+
 def test_close_hangs_up(sandbox: Sandbox) -> None:
     terminal = sandbox.pty("sleep 100")
     terminal.close()
@@ -205,6 +217,12 @@ def test_the_number_of_terminals_is_limited(sandbox: Sandbox) -> None:
     wait_until(lambda: sandbox.commands.list() == [])
     with sandbox.pty("echo again") as terminal:
         assert b"".join(terminal) == b"again\r\n"
+
+
+@pytest.mark.xfail(reason="L160: a terminal is not copied", raises=StateError, strict=True)
+def test_a_copy_has_the_terminals_of_its_original(sandbox: Sandbox) -> None:
+    with sandbox.pty():
+        sandbox.snapshot()
 
 
 def test_a_missing_program_gets_no_terminal(sandbox: Sandbox) -> None:

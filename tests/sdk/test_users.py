@@ -30,6 +30,20 @@ def test_a_started_command_runs_as_root(sandbox: Sandbox) -> None:
     assert sandbox.files.read_text("/etc/motd") == "hello\n"
 
 
+def test_sessions_run_as_root(sandbox: Sandbox) -> None:
+    with sandbox.shell(user="root") as shell:
+        assert shell.run("id -un; echo $HOME").stdout == "root\n/root\n"
+    with sandbox.python(user="root") as session:
+        assert session.run("import os; os.getuid(), os.environ['USER']").value == (0, "root")
+    with sandbox.shell() as shell:
+        assert shell.run("id -un").stdout == "user\n"
+
+
+def test_a_terminal_runs_as_root(sandbox: Sandbox) -> None:
+    with sandbox.pty(["id", "-un"], user="root") as terminal:
+        assert b"".join(terminal) == b"root\r\n"
+
+
 def test_a_variable_of_the_sandbox_is_kept(make_sandbox: MakeSandbox) -> None:
     with make_sandbox(env={"HOME": "/srv"}) as sandbox:
         assert sandbox.commands.run("echo $HOME $USER", user="root").stdout == "/srv root\n"

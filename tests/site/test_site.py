@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents import python_blocks, run_document
+from wasmsand.machine.image import image_directories
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [
@@ -17,6 +18,7 @@ PAGES = [
     for page in (
         DOCS / "index.md",
         DOCS / "quickstart.md",
+        DOCS / "cookbook.md",
         DOCS / "python.md",
         *sorted((DOCS / "guides").glob("*.md")),
     )
@@ -26,6 +28,8 @@ PAGES = [
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_and_its_values_are_true(page: Path) -> None:
+    if 'packages=["pandas"]' in page.read_text("utf-8") and len(image_directories()) < 2:
+        pytest.skip("the second stage is not built: make packages")
     assert run_document(page) > 0
 
 

@@ -5,41 +5,20 @@
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { build } from "esbuild";
+import { browserOptions, nodeOptions, nodeWorkers, workers } from "./bundles.mjs";
 
 process.chdir(new URL("..", import.meta.url).pathname);
 rmSync("dist", { recursive: true, force: true });
 
-const workers = {
-  "kernel-worker": "src/kernel/kernel-worker.ts",
-  "guest-worker": "src/guest/guest-worker.ts",
-};
-const common = {
-  bundle: true,
-  target: "es2024",
-  sourcemap: true,
-  legalComments: "none",
-  logLevel: "warning",
-};
-
-function platform(name) {
-  return {
-    name: "platform",
-    setup(building) {
-      building.onResolve({ filter: /^#platform\// }, ({ path }) => ({
-        path: new URL(`../src/platform/${name}/${path.slice(10)}.ts`, import.meta.url).pathname,
-      }));
-    },
-  };
-}
-
-const node = { ...common, platform: "node", external: ["pyodide", "pyodide/*"], plugins: [platform("node")] };
-const browser = { ...common, platform: "browser", format: "esm", plugins: [platform("browser")] };
 await Promise.all([
   build({
-    ...node, format: "esm", outdir: "dist/node", entryPoints: { index: "src/index.ts", ...workers },
+    ...nodeOptions,
+    format: "esm",
+    outdir: "dist/node",
+    entryPoints: { index: "src/index.ts", ...nodeWorkers },
   }),
   build({
-    ...node,
+    ...nodeOptions,
     format: "cjs",
     outfile: "dist/node/index.cjs",
     entryPoints: ["src/index.ts"],
@@ -47,11 +26,9 @@ await Promise.all([
     banner: { js: 'const moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
   }),
   build({
-    ...browser,
+    ...browserOptions,
     outdir: "dist/browser",
-    entryPoints: {
-      index: "src/index.ts", ...workers, "asset-worker": "src/platform/browser/asset-worker.ts",
-    },
+    entryPoints: { index: "src/index.ts", ...workers },
   }),
 ]);
 const types = spawnSync(

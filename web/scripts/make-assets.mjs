@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
 import { kernelArchive, kernelSnapshot } from "./kernel-in-pyodide.mjs";
 
 const PIECE_BYTES = 256 * 1024;
@@ -27,6 +28,18 @@ const { values: options } = parseArgs({
 });
 const target = join(web, "assets");
 const pyodideDirectory = join(web, "node_modules/pyodide");
+
+// The same code that rewrites guests' own programs in the kernel's worker.
+const tool = join(web, "dist/tools/forms.mjs");
+await build({
+  bundle: true, format: "esm", platform: "node", outfile: tool, logLevel: "warning",
+  stdin: {
+    contents:
+      'export { reshape } from "./module-form.js"; export { storeForm } from "./stored-form.js";',
+    resolveDir: join(web, "src/kernel"),
+  },
+});
+const { reshape, storeForm } = await import(tool);
 
 const named = new Set(["index.json", "pyodide"]);
 let bytesStored = 0;
@@ -61,6 +74,7 @@ function addPieces(path) {
 function addImage(directory, further) {
   const text = readFileSync(join(directory, "manifest.json"));
   const manifest = JSON.parse(text);
+  const forms = {};
   const files = [{ name: "manifest.json", size: text.length, asset: add(text) }];
   const beginnings = [];
   let beginningAt = 0;
@@ -69,6 +83,7 @@ function addImage(directory, further) {
     const asset = add(content);
     if (asset !== program.sha256) throw new Error(`${program.file} is not what the manifest says`);
     files.push({ name: program.file, size: content.length, asset, beginningAt });
+    forms[asset] = add(storeForm(reshape(content)));
     beginnings.push(content.subarray(0, BEGINNING_BYTES));
     beginningAt += beginnings.at(-1).length;
     const prepared = program.prepared;
@@ -81,7 +96,9 @@ function addImage(directory, further) {
   for (const [name, content] of Object.entries(further)) {
     files.push({ name, size: content.length, asset: add(content) });
   }
-  const layout = { files, beginnings: add(Buffer.concat(beginnings)), beginningBytes: BEGINNING_BYTES };
+  const layout = {
+    files, forms, beginnings: add(Buffer.concat(beginnings)), beginningBytes: BEGINNING_BYTES,
+  };
   return add(Buffer.from(JSON.stringify(layout)));
 }
 

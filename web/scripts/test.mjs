@@ -1,4 +1,4 @@
-// Runs the tests: node scripts/test.mjs [node] [browser] [-- arguments of node --test].
+// Runs the tests: node scripts/test.mjs [node] [browser] [playground] [-- arguments of node --test].
 //
 // Rules: the tests need Node 24; if this one is older, the npm package `node` has a newer one. The
 // tests of the browser are skipped, with a message, if there is no Chromium and none can be had.
@@ -6,20 +6,13 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { build } from "esbuild";
+import { node24 } from "./node24.mjs";
 
 process.chdir(new URL("..", import.meta.url).pathname);
 const words = process.argv.slice(2);
 const split = words.includes("--") ? words.indexOf("--") : words.length;
 const kinds = words.slice(0, split);
 const further = words.slice(split + 1);
-
-function node24() {
-  if (Number(process.versions.node.split(".")[0]) >= 24) return process.execPath;
-  const newer = "node_modules/node/bin/node";
-  if (existsSync(newer)) return newer;
-  console.error(`web: Node ${process.versions.node} is too old, and 'npm ci' has not installed 24`);
-  process.exit(1);
-}
 
 function must(command, ...words) {
   const done = spawnSync(command, words, { stdio: "inherit" });
@@ -29,16 +22,17 @@ function must(command, ...words) {
 const node = node24();
 if (!existsSync("assets/index.json")) must(node, "scripts/make-assets.mjs");
 must(node, "scripts/build.mjs");
+must(node, "scripts/make-site.mjs");
 await build({
   bundle: true, format: "esm", platform: "node", packages: "external", outdir: "dist/tests",
-  entryPoints: ["tests/node.test.ts", "tests/browser.test.ts"], logLevel: "warning",
+  entryPoints: ["tests/node.test.ts", "tests/browser.test.ts", "tests/playground.test.ts"], logLevel: "warning",
   external: ["../../scripts/*"],
 });
 await build({
   bundle: true, format: "esm", platform: "browser", outdir: "dist/tests", logLevel: "warning",
   entryPoints: ["tests/page.ts"], external: ["/dist/*"],
 });
-const files = (kinds.length ? kinds : ["node", "browser"]).map((kind) => `dist/tests/${kind}.test.js`);
+const files = (kinds.length ? kinds : ["node", "browser", "playground"]).map((kind) => `dist/tests/${kind}.test.js`);
 const done = spawnSync(node, ["--test", "--test-concurrency=1", ...further, ...files], {
   stdio: "inherit",
 });

@@ -1,6 +1,8 @@
 // The cases in Chromium.
 
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
@@ -100,6 +102,18 @@ async function failure(
 }
 
 describe("what a page may lack", { skip }, () => {
+  test("storage: everything works without it", { timeout: 60_000 }, async () => {
+    const place = mkdtempSync(join(tmpdir(), "wasmsand-denied-"));
+    const worker = join(place, "asset-worker.js");
+    const denied = "{ open: () => Promise.reject(new DOMException('denied', 'SecurityError')) }";
+    const original = readFileSync(join(root, "dist/browser/asset-worker.js"), "utf8");
+    const prefix = `Object.defineProperty(globalThis, "caches", { value: ${denied} });\n`;
+    writeFileSync(worker, prefix + original);
+    const change = (path: string) => (path.endsWith("asset-worker.js") ? worker : path);
+    assert.equal((await failure({ change })).message, "it was created");
+    rmSync(place, { recursive: true });
+  });
+
   test("cross-origin isolation: the message names the headers", { timeout: 60_000 }, async () => {
     const error = await failure({ isolated: false });
     assert.equal(error.name, "HostError");

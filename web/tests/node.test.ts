@@ -2,11 +2,13 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { gunzipSync } from "node:zlib";
+import type { AssetIndex, Layout } from "../src/assets/layout.js";
 import { cases } from "./cases/index.js";
 import { differentialScripts } from "./cases/scripts.js";
 import { nativeRun } from "./native.js";
@@ -14,7 +16,8 @@ import { Worlds } from "./world.js";
 
 const root = new URL("../../", import.meta.url);
 const api = (await import(new URL("dist/node/index.js", root).href)) as typeof import("../src/index.js");
-const worlds = new Worlds(api);
+const storePlace = mkdtempSync(join(tmpdir(), "wasmsand-states-"));
+const worlds = new Worlds(api, storePlace);
 
 for (const one of cases) test(one.name, { timeout: 120_000 }, () => worlds.run(one));
 for (const script of differentialScripts) {
@@ -58,12 +61,14 @@ test("missing assets are named", { timeout: 60_000 }, async () => {
 test("a damaged asset is refused, and the sandbox goes on", { timeout: 120_000 }, async () => {
   const place = mkdtempSync(join(tmpdir(), "wasmsand-assets-"));
   cpSync(new URL("assets", root).pathname, place, { recursive: true });
-  const manifest = JSON.parse(
-    readFileSync(new URL("../src/wasmsand/_image/manifest.json", root), "utf8"),
-  ) as { programs: { name: string; sha256: string }[] };
-  const git = manifest.programs.find((program) => program.name === "git")!.sha256;
-  const bash = manifest.programs.find((program) => program.name === "bash")!.sha256;
-  writeFileSync(join(place, `${git}.bin`), readFileSync(join(place, `${bash}.bin`)));
+  const asset = (hash: string) => join(place, `${hash}.bin`);
+  const index = JSON.parse(readFileSync(join(place, "index.json"), "utf8")) as AssetIndex;
+  const layout = JSON.parse(gunzipSync(readFileSync(asset(index.layout))).toString()) as Layout;
+  const form = (name: string) => {
+    const file = layout.files.find((one) => one.name === `${name}.wasm`) as { asset: string };
+    return asset(layout.forms[file.asset]!);
+  };
+  cpSync(form("bash"), form("git"));
   const sandbox = await api.Sandbox.create({ assets: place });
   const result = await sandbox.run("git --version; echo on");
   assert.match(result.stderr, /git/);
@@ -83,4 +88,7 @@ test("a process that has used a sandbox ends by itself", { timeout: 60_000 }, ()
   assert.deepEqual([done.status, done.stdout], [0, "bye\n"], done.stderr.slice(-500));
 });
 
-after(() => worlds.end());
+after(async () => {
+  await worlds.end();
+  rmSync(storePlace, { recursive: true });
+});

@@ -69,6 +69,7 @@ class HttpTerminals:
             "command": list(request.argv),
             "environ": dict(request.environ),
             "cwd": request.cwd,
+            "user": request.user,
             "cols": columns,
             "rows": rows,
             "window": _WINDOW,

@@ -6,7 +6,7 @@ A client's text message is one of `TerminalOrder`, told apart by `type`; the fir
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -28,6 +28,7 @@ class OpenTerminal(RequestMessage, tag_field="type", tag="open"):
     environ: dict[str, str] | None = None
     """All variables, instead of `env`."""
     cwd: str | None = None
+    user: Literal["user", "root"] = "user"
     window: Annotated[int, Meta(ge=1, le=1024 * 1024)] | None = None
     """Bytes of output that the server sends before it waits for an `ack`; null: it sends as fast as
     the connection takes them."""

@@ -8,9 +8,9 @@ raises `ArchiveRejected` and no other exception.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 from zlib import adler32
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -21,6 +21,7 @@ END: Final = bytes(2 * BLOCK)
 SECOND: Final = 10**9
 OWN_KEYS: Final = b"WASMSAND."
 """The prefix of the keys of our own pax records."""
+NO_RECORDS: Final[Mapping[bytes, bytes]] = MappingProxyType({})
 
 
 class ArchiveRejected(KernelError):
@@ -47,8 +48,7 @@ class MemberKind(Enum):
     """Not a type of file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """One member of an archive, without its content."""
 
     name: bytes
@@ -63,7 +63,7 @@ class Member:
     """The target of a link."""
     extents: list[tuple[int, int]] | None = None
     """Offset and length of each data extent, in order; None if the file has no holes."""
-    own: Mapping[bytes, bytes] = field(default_factory=dict)
+    own: Mapping[bytes, bytes] = NO_RECORDS
     """Our own records, by key without `OWN_KEYS`."""
 
     def text(self) -> str:

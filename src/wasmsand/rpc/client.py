@@ -57,6 +57,7 @@ _VARIABLES: Final = (
     "TZ",
     "XDG_CACHE_HOME",
     "WASMSAND_CACHE",
+    "WASMSAND_COMPILE",
     "WASMSAND_RENEWAL",
 )
 """Environment variables that the process inherits."""

@@ -27,7 +27,8 @@ def timeout_of(params: Params) -> float | SandboxTimeout | None:
     return params.optional(Params.number, "timeoutMs")
 
 
-def _user(params: Params) -> SandboxUser:
+def user_of(params: Params) -> SandboxUser:
+    """As whom a command runs."""
     name = arguments.user_name("user", params.optional(Params.text, "user"))
     return "root" if name == "root" else "user"
 
@@ -39,7 +40,7 @@ def _run(session: RpcSession, params: Params) -> Result:
         env=params.optional(Params.variables, "env"),
         cwd=params.optional(Params.text, "cwd"),
         timeout_ms=timeout_of(params),
-        user=_user(params),
+        user=user_of(params),
     )
     return {
         "exitCode": result.exit_code,
@@ -65,7 +66,7 @@ def _request(
         environ=params.optional(Params.variables, "environ"),
         cwd=params.optional(Params.text, "cwd"),
         timeout_ms=timeout_ms,
-        user=_user(params),
+        user=user_of(params),
         inputs=values.descriptors_in(params, "extraInputs"),
         outputs=values.descriptors_in(params, "extraOutputs"),
     )
@@ -143,6 +144,10 @@ def _wait(session: RpcSession, params: Params) -> Result:
     return {"ended": None if ended is None else values.ended_out(ended)}
 
 
+def _notices(session: RpcSession, params: Params) -> Result:
+    return {"notices": list(_command(session, params).take_notices())}
+
+
 def _kill(session: RpcSession, params: Params) -> Result:
     _command(session, params).kill()
     return OK
@@ -188,6 +193,7 @@ COMMAND_METHODS = (
     Method("commands.write", _write, ("command", "data"), ("fd", "timeoutMs"), waits=True),
     Method("commands.closeInput", _close_input, ("command",), ("fd",)),
     Method("commands.wait", _wait, ("command",), ("timeoutMs",), waits=True),
+    Method("commands.notices", _notices, ("command",)),
     Method("commands.kill", _kill, ("command",)),
     Method("commands.release", _release, ("command",)),
     Method("commands.cancel", _cancel, ("request",)),

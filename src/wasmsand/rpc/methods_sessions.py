@@ -10,17 +10,19 @@ from __future__ import annotations
 from typing import TypedDict
 
 from wasmsand.rpc.method import OK, Method, Result
-from wasmsand.rpc.methods_commands import timeout_of
+from wasmsand.rpc.methods_commands import timeout_of, user_of
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
 from wasmsand.rpc.values import item_out, python_result_out
 from wasmsand.sdk.backend import STDERR, STDOUT
+from wasmsand.sdk.command_builder import SandboxUser
 from wasmsand.sdk.results import DisplayItem
 
 
 class _Begin(TypedDict):
     env: dict[str, str] | None
     cwd: str | None
+    user: SandboxUser
 
 
 def _begin(params: Params) -> _Begin:
@@ -28,6 +30,7 @@ def _begin(params: Params) -> _Begin:
     return {
         "env": params.optional(Params.variables, "env"),
         "cwd": params.optional(Params.text, "cwd"),
+        "user": user_of(params),
     }
 
 
@@ -108,10 +111,10 @@ def _python_close(session: RpcSession, params: Params) -> Result:
 
 
 SESSION_METHODS = (
-    Method("shell.open", _shell_open, (), ("env", "cwd"), waits=True),
+    Method("shell.open", _shell_open, (), ("env", "cwd", "user"), waits=True),
     Method("shell.run", _shell_run, ("shell", "command"), ("stdin", "timeoutMs"), waits=True),
     Method("shell.close", _shell_close, ("shell",)),
-    Method("python.open", _python_open, (), ("env", "cwd", "stdin"), waits=True),
+    Method("python.open", _python_open, (), ("env", "cwd", "stdin", "user"), waits=True),
     Method(
         "python.run",
         _python_run,

@@ -33,6 +33,7 @@ def _open(session: RpcSession, params: Params) -> Result:
         env=params.optional(Params.variables, "env"),
         environ=params.optional(Params.variables, "environ"),
         cwd=params.optional(Params.text, "cwd"),
+        user=params.optional(Params.text, "user"),
     )
     terminal = session.backend.open_terminal(request, rows, columns)
     number = session.terminals.add(terminal)
@@ -115,7 +116,7 @@ TERMINAL_METHODS = (
         "terminals.open",
         _open,
         (),
-        ("command", "cols", "rows", "env", "environ", "cwd", "stream"),
+        ("command", "cols", "rows", "env", "environ", "cwd", "user", "stream"),
     ),
     Method("terminals.read", _read, ("terminal",), ("count", "timeoutMs"), waits=True),
     Method("terminals.write", _write, ("terminal", "data"), ("timeoutMs",), waits=True),

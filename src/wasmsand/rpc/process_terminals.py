@@ -37,6 +37,7 @@ class ProcessTerminals:
             "command": list(request.argv),
             "environ": dict(request.environ),
             "cwd": request.cwd,
+            "user": request.user,
             "cols": columns,
             "rows": rows,
         }

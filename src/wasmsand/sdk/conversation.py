@@ -217,7 +217,8 @@ class Conversation(Generic[_Request]):
             with self._signalling:
                 request.is_over.set()
         request.seconds = self.process.now() - began
-        request.notices += self.process.take_notices()
+        if not self.closed:
+            request.notices += self.process.take_notices()
 
     def finish(self, request: _Request, timeout_seconds: float | None) -> None:
         """Close the interpreter's input, and collect output until it has ended. After the timeout,

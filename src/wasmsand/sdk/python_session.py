@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from wasmsand.sdk import arguments, python_messages
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import Backend, BackendProcess
+from wasmsand.sdk.backend import DEFAULT_USER, Backend, BackendProcess
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder, SandboxTimeout
 from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.output import TextSink, command_result
@@ -25,7 +26,7 @@ from wasmsand.sdk.python_messages import Message
 from wasmsand.sdk.python_source import driver_command
 from wasmsand.sdk.python_values import NoValue
 from wasmsand.sdk.results import CommandResult, DisplayItem, PythonError, PythonResult
-from wasmsand.sdk.session import Session
+from wasmsand.sdk.session import Session, new_identity
 
 ResultSink = Callable[[DisplayItem], None]
 """Gets what a program displays."""
@@ -57,6 +58,7 @@ class PythonSession(Session["PythonRun"]):
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
         stdin: bytes | str = b"",
+        user: str = DEFAULT_USER,
     ) -> None:
         request = builder.request(
             (PROGRAM, "-c", driver_command(REQUESTS_FD, ANSWERS_FD)),
@@ -64,10 +66,13 @@ class PythonSession(Session["PythonRun"]):
             env=env,
             cwd=cwd,
             timeout_ms=None,
+            user=user,
             inputs=(REQUESTS_FD,),
             outputs=(ANSWERS_FD,),
         )
-        self._open(attachment, attachment.backend.start(request), DIALECT)
+        identity = new_identity()
+        request = replace(request, session=(self.kind, identity))
+        self._open(attachment, attachment.backend.start(request), DIALECT, identity)
 
     kind = "python"
 

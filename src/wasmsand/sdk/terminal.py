@@ -16,7 +16,7 @@ from typing import Final
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import CANCELLATION, BackendTerminal, CommandRequest
-from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.command_builder import CommandBuilder, SandboxUser
 from wasmsand.sdk.environment import BASE_VARIABLES
 from wasmsand.sdk.errors import InputTimeoutError, SandboxError
 
@@ -38,6 +38,7 @@ def terminal_request(
     env: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
     cwd: object = None,
+    user: object = None,
 ) -> CommandRequest:
     """The request for a program on a terminal; the arguments are those of `CommandBuilder`. Without
     `command` it is an interactive shell. Unless somebody has chosen `TERM`, set it."""
@@ -48,6 +49,7 @@ def terminal_request(
         environ=environ,
         cwd=cwd,
         timeout_ms=None,
+        user=user,
     )
     is_chosen = environ is not None or "TERM" in (env or {})
     if not is_chosen and request.environ.get("TERM") == BASE_VARIABLES["TERM"]:
@@ -75,11 +77,12 @@ class Terminal:
         rows: int,
         env: Mapping[str, str] | None,
         cwd: object,
+        user: SandboxUser,
         on_data: DataSink | None,
     ) -> None:
         arguments.callback("on_data", on_data)
         size = (arguments.window_size("cols", cols), arguments.window_size("rows", rows))
-        request = terminal_request(builder, command, env=env, cwd=cwd)
+        request = terminal_request(builder, command, env=env, cwd=cwd, user=user)
         self._attachment = attachment
         self._argv = request.argv
         self._size = size

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from wasmsand.sdk.errors import FileError, file_error, no_space
+from wasmsand.sdk.errors import FileError, SandboxError, file_error, no_space
 from wasmsand.sdk.ignoring import IgnoreRules, rules_above
 from wasmsand.sdk.transfer import pack_entries
 
@@ -47,19 +47,44 @@ def upload_directory(
     there = _existing(backend, guest)
     _check_conflicts(found, there or {}, guest)
     _check_fits(backend, found, there or {}, guest)
-    packed = pack_entries((each.path, each.name) for each in found)
+    packed = _Packed(found)
     if there is not None:
-        backend.import_tar(guest, packed)
+        packed.send(backend, guest)
         return
     directory, name = posixpath.split(guest.rstrip("/"))
     fresh = posixpath.join(directory, f".{name[:100]}.{secrets.token_hex(8)}.upload")
     try:
-        backend.import_tar(fresh, packed)
+        packed.send(backend, fresh)
         backend.rename(fresh, guest)
     except BaseException:
         with suppress(FileError):
             backend.remove(fresh, recursive=True)
         raise
+
+
+class _Packed:
+    """What is sent. Keeps the error of a file that cannot be read any more: a backend that talks to
+    a server would take it for an error of the connection."""
+
+    def __init__(self, found: list[_Found]) -> None:
+        self._found = found
+        self._failure: OSError | None = None
+
+    def send(self, backend: Backend, path: str) -> None:
+        """Unpack everything into the directory `path`."""
+        try:
+            backend.import_tar(path, self._pieces())
+        except SandboxError:
+            if self._failure is not None:
+                raise self._failure from None
+            raise
+
+    def _pieces(self) -> Iterator[bytes]:
+        try:
+            yield from pack_entries((each.path, each.name) for each in self._found)
+        except OSError as error:
+            self._failure = error
+            raise
 
 
 def _selected(source: Path, excluded: IgnoreRules, gitignore: bool) -> Iterator[_Found]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import DisplayItem, PythonResult
 from wasmsand.tools.images import IMAGE_BYTES_MAX, SUFFIXES, image_item
-from wasmsand.tools.live_sessions import PYTHON_WORDS, Interrupter
+from wasmsand.tools.live_sessions import Interrupter
 from wasmsand.tools.shell_tool import end_note
 from wasmsand.tools.workbench import Workbench, shortened
 
@@ -46,7 +46,7 @@ def run_code(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     with bench.live.python.turn(timeout_ms, fresh=given["reset"]) as turn:
         result = turn.run(request)
         exit_code, message = _status(result, turn.session.exit_code)
-        notes = [turn.note, end_note(result, is_closed=turn.session.closed, words=PYTHON_WORDS)]
+        notes = [turn.note, end_note(result, turn)]
     stderr = result.stderr + _encodable(message)
     described: dict[str, Any] = {
         "exit_code": exit_code,

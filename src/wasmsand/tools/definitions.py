@@ -320,4 +320,3 @@ TOOLS: tuple[ToolDefinition, ...] = (
     START,
     PROCESS,
 )
-BY_NAME: Mapping[str, ToolDefinition] = {tool.name: tool for tool in TOOLS}

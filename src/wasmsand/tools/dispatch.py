@@ -7,11 +7,10 @@ a failure of the sandbox; a bug in wasmsand passes through.
 
 from __future__ import annotations
 
-import asyncio
+import sys
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wasmsand.sdk.async_sandbox import AsyncSandbox
 from wasmsand.sdk.errors import (
     CommandError,
     FileError,
@@ -23,13 +22,16 @@ from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools import answers, schemas
 from wasmsand.tools.actions import ACTIONS, ProgramMissing
 from wasmsand.tools.copies import COPY_ACTIONS, COPY_TOOLS, Machines, with_copies
-from wasmsand.tools.definitions import BY_NAME, INSTALL_PACKAGES, TOOLS, ToolDefinition
+from wasmsand.tools.definitions import INSTALL_PACKAGES, TOOLS, ToolDefinition
 from wasmsand.tools.live_sessions import SessionBusy
 from wasmsand.tools.native import NATIVE_ACTIONS, native_tools, others, typed_entries
 from wasmsand.tools.overlay_tools import APPLY, DIFF, OVERLAY_ACTIONS
 from wasmsand.tools.surroundings import Observation
-from wasmsand.tools.workbench import CancellableCall, CommandObserver, Workbench
+from wasmsand.tools.workbench import CommandObserver, Workbench
 from wasmsand.wire.strict_json import kind_of
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.async_sandbox import AsyncSandbox
 
 DEFAULT_OUTPUT_LIMIT = 30_000
 _SMALLEST_OUTPUT_LIMIT = 100
@@ -65,6 +67,8 @@ class SandboxTools:
       copies and snapshots
     - `apply_changes`: whether to offer `sandbox_apply`, which writes the changes of a directory
       that is mounted as an overlay to this machine
+    - `continue_sessions`: whether to go on with the first shell and the first interpreter that the
+      sandbox has already, as after `Sandbox.open` or `Sandbox.load`
 
     `close` ends what the tools have started: shell, interpreter, commands, copies. So does killing
     the sandbox, except for copies.
@@ -80,6 +84,7 @@ class SandboxTools:
         index_installs: bool = False,
         max_copies: int = 0,
         apply_changes: bool = False,
+        continue_sessions: bool = False,
     ) -> None:
         if isinstance(output_limit, bool) or not isinstance(output_limit, int):
             raise TypeError(f"output_limit must be an int, not {kind_of(output_limit)}")
@@ -89,12 +94,10 @@ class SandboxTools:
             )
         if only is not None:
             for name in only:
-                if name not in BY_NAME:
-                    raise UnknownTool(f"only: no tool {name!r}; use one of: {', '.join(BY_NAME)}")
+                if name not in _CHOICES:
+                    raise UnknownTool(f"only: no tool {name!r}; use one of: {', '.join(_CHOICES)}")
         used = _blocking(sandbox)
-        offered = tuple(tool for tool in TOOLS if only is None or tool.name in only)
-        if only is None:
-            offered = (*offered, DIFF)
+        offered = tuple(tool for name, tool in _CHOICES.items() if only is None or name in only)
         if index_installs:
             offered = (*offered, INSTALL_PACKAGES)
         if apply_changes:
@@ -104,6 +107,8 @@ class SandboxTools:
         self._offered = tuple(tool.located(used.options.cwd) for tool in offered)
         self._observation = Observation(used)
         self._machines = Machines(used, max_copies)
+        if continue_sessions:
+            self._machines.main.live.adopt_existing()
         self._output_limit = output_limit
         self._with_images = with_images
 
@@ -157,25 +162,13 @@ class SandboxTools:
     async def handle_async(self, tool_name: str, input: object) -> dict[str, Any]:
         """`handle` on a thread, so that the event loop goes on meanwhile. If the task is cancelled,
         the call is interrupted."""
-        watch = CancellableCall()
-        task = asyncio.get_running_loop().run_in_executor(
-            None, self._answer, tool_name, input, self._with_images, watch
-        )
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            await asyncio.to_thread(watch.cancel)
-            raise
+        from wasmsand.sdk import async_calls  # which imports asyncio
 
-    def _answer(
-        self,
-        tool_name: str,
-        input: object,
-        with_images: bool,
-        observer: CommandObserver | None = None,
-    ) -> dict[str, Any]:
+        return await async_calls.call(self.handle, tool_name, input)
+
+    def _answer(self, tool_name: str, input: object, with_images: bool) -> dict[str, Any]:
         try:
-            return self._call(tool_name, input, with_images, observer)
+            return self._call(tool_name, input, with_images, None)
         except TOOL_ERRORS as error:
             return {"error": {"code": error_code(error), "message": str(error)}}
 
@@ -219,12 +212,16 @@ class SandboxTools:
         self._machines.close()
 
 
+_CHOICES = {tool.name: tool for tool in (*TOOLS, DIFF)}
+"""The tools that are offered by default, by name."""
 _ACTIONS = {**ACTIONS, **OVERLAY_ACTIONS, **NATIVE_ACTIONS}
 
 
 def _blocking(sandbox: object) -> Sandbox:
     """The sandbox, of an asynchronous one the one below it."""
-    if isinstance(sandbox, AsyncSandbox):
+    # Whoever has an asynchronous sandbox has imported its module; others need not.
+    module = sys.modules.get("wasmsand.sdk.async_sandbox")
+    if module is not None and isinstance(sandbox, module.AsyncSandbox):
         sandbox = sandbox._blocking  # raises RuntimeError if it was not entered
     if not isinstance(sandbox, Sandbox):
         raise TypeError(f"sandbox must be a Sandbox or an AsyncSandbox, not {kind_of(sandbox)}")

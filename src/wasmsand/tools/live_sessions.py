@@ -39,7 +39,7 @@ class Words:
     """What is lost when it ends."""
 
 
-SHELL_WORDS: Final = Words("shell", "its directory, variables and functions")
+SHELL_WORDS: Final = Words("shell", "its variables and functions")
 PYTHON_WORDS: Final = Words("interpreter", "its variables")
 
 
@@ -68,20 +68,38 @@ class Slot(Generic[AnySession]):
     """One session, and whose turn it is."""
 
     def __init__(
-        self, kind: type[AnySession], make: Callable[[], AnySession], words: Words
+        self, kind: type[AnySession], make: Callable[[str | None], AnySession], words: Words
     ) -> None:
+        """`make` starts a session in a directory."""
         self._kind = kind
         self._make = make
         self.words = words
         self._session: AnySession | None = None
         self._is_lost = False
         """Whether there was a session that the model does not know to have ended."""
+        self.directory: str | None = None
+        """Where a session that takes the place of one that has ended starts; None is the sandbox's
+        working directory."""
         self._turn = threading.Lock()
 
     @property
     def new_one(self) -> str:
         """The note for a call that did not find the earlier session."""
-        return f"new {self.words.session}: the earlier one had ended, {self.words.state} are lost"
+        what = f"new {self.words.session}{self._place}"
+        return f"{what}: the earlier one had ended, {self.words.state} are lost"
+
+    @property
+    def next_one(self) -> str:
+        """The note for a call that has ended the session."""
+        words = self.words
+        return (
+            f"the {words.session} has ended: {words.state} are lost, and the next call starts a "
+            f"new one{self._place}"
+        )
+
+    @property
+    def _place(self) -> str:
+        return "" if self.directory is None else f" in {self.directory}"
 
     @property
     def identity(self) -> str | None:
@@ -94,6 +112,7 @@ class Slot(Generic[AnySession]):
         restored."""
         found = None if identity is None else sessions.get(identity)
         self._session = found if isinstance(found, self._kind) else None
+        self.directory = None
         self._is_lost = identity is not None and self._session is None
 
     def close(self) -> None:
@@ -102,12 +121,20 @@ class Slot(Generic[AnySession]):
         if session is not None:
             session.close()
 
-    def open(self) -> AnySession:
+    def open(self, *, fresh: bool = False) -> AnySession:
         """Start a session, and end the old one. The caller has the turn."""
         if self._session is not None:
             self._session.close()
         self._session = None
-        self._session = self._make()
+        if fresh:
+            self.directory = None
+        try:
+            self._session = self._make(self.directory)
+        except CommandError:
+            if self.directory is None:
+                raise
+            self.directory = None  # it does not exist any more
+            self._session = self._make(None)
         self._is_lost = False
         return self._session
 
@@ -123,10 +150,11 @@ class Slot(Generic[AnySession]):
         try:
             session, note = self._session, None
             if fresh:
-                session = self.open()
+                session = self.open(fresh=True)
             elif session is None or session.closed:
-                note = self.new_one if self._is_lost or session is not None else None
+                was_lost = self._is_lost or session is not None
                 session = self.open()
+                note = self.new_one if was_lost else None
             used = Turn(self, session, note)
             yield used
             if used.session.closed:
@@ -149,8 +177,10 @@ class LiveSessions:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-        self.shell: Slot[Shell] = Slot(Shell, sandbox.shell, SHELL_WORDS)
-        self.python: Slot[PythonSession] = Slot(PythonSession, sandbox.python, PYTHON_WORDS)
+        self.shell: Slot[Shell] = Slot(Shell, lambda cwd: sandbox.shell(cwd=cwd), SHELL_WORDS)
+        self.python: Slot[PythonSession] = Slot(
+            PythonSession, lambda cwd: sandbox.python(cwd=cwd), PYTHON_WORDS
+        )
 
     def identities(self) -> Identities:
         """By which the sessions are known in copies of the sandbox."""
@@ -162,6 +192,13 @@ class LiveSessions:
         sessions = {session.identity: session for session in self._sandbox.sessions}
         self.shell.adopt(identities[0], sessions)
         self.python.adopt(identities[1], sessions)
+
+    def adopt_existing(self) -> None:
+        """Use the first shell and the first interpreter that the sandbox has already."""
+        found: dict[str, str] = {}
+        for session in self._sandbox.sessions:
+            found.setdefault(session.kind, session.identity)
+        self.adopt((found.get(Shell.kind), found.get(PythonSession.kind)))
 
     def close(self) -> None:
         """End both."""

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from wasmsand.sdk.results import CommandResult
+from wasmsand.sdk.errors import FileError
+from wasmsand.sdk.results import CommandResult, PythonResult
 from wasmsand.sdk.shell import Shell
-from wasmsand.tools.live_sessions import SHELL_WORDS, Interrupter, Words
+from wasmsand.tools.live_sessions import Interrupter, Turn
 from wasmsand.tools.workbench import Workbench, shortened
 
 
@@ -36,7 +37,9 @@ def run_script(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
 
     with bench.live.shell.turn(timeout_ms, fresh=given["restart"]) as turn:
         result = turn.run(request)
-        notes = [turn.note, end_note(result, is_closed=turn.session.closed, words=SHELL_WORDS)]
+        if not turn.session.closed:
+            turn.slot.directory = _directory(bench, turn.session)
+        notes = [turn.note, end_note(result, turn), _crowding(bench)]
     described: dict[str, Any] = {
         "exit_code": result.exit_code,
         "stdout": shortened(bench, result.stdout, result.stdout_bytes, "stdout"),
@@ -48,18 +51,35 @@ def run_script(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     return described
 
 
-def end_note(result: Any, *, is_closed: bool, words: Words) -> str | None:
+def _directory(bench: Workbench, shell: Shell) -> str | None:
+    """The directory in which the shell is now."""
+    try:
+        return bench.sandbox.files.readlink(f"/proc/{shell.pid}/cwd")
+    except FileError:
+        return None  # it has just ended
+
+
+def _crowding(bench: Workbench) -> str | None:
+    """A warning before the shell cannot start programs any more."""
+    count, most = len(bench.sandbox.commands.list()), bench.sandbox.options.max_processes
+    if count * 10 < most * 9:
+        return None
+    return (
+        f"{count} of {most} processes are in use: end background jobs, or use restart, before you "
+        "start more"
+    )
+
+
+def end_note(result: CommandResult | PythonResult, turn: Turn[Any]) -> str | None:
     """What happened to the request and to the session, if there is anything to say."""
     what = None
     if result.truncated:
         what = "interrupted: it printed more than the sandbox's max_output_bytes"
     elif result.timed_out:
         what = "interrupted: it timed out; set a longer timeout_ms if it needs more time"
-    if is_closed:
-        state = f"the {words.session} has ended: {words.state} are lost, and the next call starts "
-        state += "a new one"
-    elif what is not None:
-        state = f"the {words.session} goes on: {words.state} are kept"
-    else:
+    words = turn.slot.words
+    if turn.session.closed:
+        return "; ".join(filter(None, [what, turn.slot.next_one]))
+    if what is None:
         return None
-    return f"{what}; {state}" if what else state
+    return f"{what}; the {words.session} goes on: {words.state} are kept"

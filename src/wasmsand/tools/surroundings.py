@@ -105,19 +105,20 @@ class Observation:
         self._sandbox = sandbox
         self._available: list[PackageInfo] | None = None
 
-    def take(self) -> Surroundings:
-        """The surroundings as they are now. Raises `SandboxClosedError`."""
+    def take(self, *, with_packages: bool = True) -> Surroundings:
+        """The surroundings as they are now; `with_packages` takes longer the first time in a
+        process. Raises `SandboxClosedError`."""
         sandbox = self._sandbox
         programs = program_names(sandbox)
         mounts = sandbox.mounts
-        has_python = "python3" in programs
+        with_packages = with_packages and "python3" in programs
         return Surroundings(
             programs=programs,
             network=network_sentence(sandbox.network.rules()),
             cwd=sandbox.options.cwd,
             timeout_ms=sandbox.options.timeout_ms,
             python=_python_name(programs),
-            packages=self._packages() if has_python else "",
+            packages=self._packages() if with_packages else "",
             mounts=_mounts_sentence(mounts),
             overlays=tuple(mount.path for mount in mounts if mount.mode == "overlay"),
         )
@@ -131,9 +132,10 @@ class Observation:
             raise
         except SandboxError:
             return "The standard library can be imported."
-        names = [package.name for package in self._available]
-        here = _listed([*_known(installed - {"pip"}), *sorted(installed - {"pip"})])
-        more = _listed([name for name in _known(names) if name not in installed])
+        names = {package.name for package in self._available} - {"pip"}
+        # A program in the sandbox can make up packages, and so texts, of any name.
+        here = _listed([*_known(installed & names), *sorted(installed & names)])
+        more = _listed(_known(names - installed))
         text = f"The standard library{' and ' + here if here else ''} can be imported."
         if more:
             text += f" `pip install` in sandbox_run adds, without network: {more} and others."

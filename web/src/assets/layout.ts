@@ -28,6 +28,8 @@ export type ImageFile = { name: string; size: number } & (
 
 export interface Layout {
   files: ImageFile[];
+  /** Programs in the form in which they run (kernel/stored-form.ts), by the program's hash. */
+  forms: Record<string, string>;
   /** The first bytes of each program, one after the other. */
   beginnings: string;
   /** How many bytes of each program are in `beginnings`; fewer if it is shorter. */

@@ -5,10 +5,11 @@
 
 import type { FunctionOffer } from "../guest/channel.js";
 import type { BootMessage, Failure, FromKernel, ToKernel } from "../messages.js";
-import { Refused } from "./module-form.js";
+import { Refused, reshape } from "./module-form.js";
 import { Guests } from "./guests.js";
-import { loadProgram, Memories, problemForm } from "./memories.js";
+import { compiled, Memories, problemForm } from "./memories.js";
 import { IMAGE_PATH, startPython } from "./python.js";
+import { readForm } from "./stored-form.js";
 import { copyOf, type Pyodide, type PythonBuffer, type Service } from "./service.js";
 import { onMessage, openAssets, readAsset, send } from "#platform/kernel";
 
@@ -38,12 +39,16 @@ function offeredFunctions(pyodide: Pyodide): FunctionOffer[] {
 
 class Kernel {
   private service!: Service;
+  private forms: Record<string, string> = {};
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   async boot(message: BootMessage): Promise<void> {
     const began = performance.now();
     const index = await openAssets(message.assets);
-    const { pyodide, boot, fromSnapshot } = await startPython(index, message.snapshot, report);
+    const { layout, pyodide, boot, fromSnapshot } = await startPython(
+      index, message.snapshot, report,
+    );
+    this.forms = layout.forms;
     const transfer = boot.transfer.getBuffer("u8");
     const memories = new Memories(pyodide, transfer.data.byteOffset);
     const guests = new Guests(memories);
@@ -100,8 +105,9 @@ class Kernel {
 
   private async fetchModule(key: string, memories: Memories): Promise<void> {
     try {
-      const loaded = await loadProgram(await readAsset(key));
-      this.service.module_fetched(key, memories.add(loaded));
+      const stored = this.forms[key];
+      const form = stored ? readForm(await readAsset(stored)) : reshape(await readAsset(key));
+      this.service.module_fetched(key, memories.add(await compiled(form)));
     } catch (error) {
       if (error instanceof Refused) this.service.module_fetched(key, problemForm(error.message));
       else this.fetchFailed(key, error);

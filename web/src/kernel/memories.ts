@@ -38,13 +38,13 @@ function lines(pairs: readonly (readonly [string, number | string])[]): string {
   return pairs.map((pair) => pair.join("\t")).join("\n");
 }
 
-/** Rewrite and compile a program. The form keeps the data segments, not the module's bytes. */
-export async function loadProgram(bytes: Uint8Array): Promise<Loaded> {
-  const form = reshape(bytes);
+/** Compile a program in the form in which it runs. */
+export async function compiled(form: Form): Promise<Loaded> {
   const module = await WebAssembly.compile(form.bytes as BufferSource);
   return { module, form: withoutBytes(form) };
 }
 
+/** The form without the module's bytes, of which the segments may be a part. */
 function withoutBytes(form: Form): Form {
   const segments = form.segments.map((segment) => ({ ...segment, bytes: segment.bytes.slice() }));
   return { ...form, segments, bytes: new Uint8Array(0) };

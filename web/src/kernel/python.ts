@@ -14,6 +14,7 @@ export const IMAGE_PATH = "/image";
 const KERNEL_PATH = "/kernel.zip";
 
 export interface Python {
+  layout: Layout;
   pyodide: Pyodide;
   boot: BootModule;
   fromSnapshot: boolean;
@@ -40,7 +41,12 @@ export async function startPython(
   pyodide.FS.symlink(`${IMAGE_PATH}/kernel.zip`, KERNEL_PATH);
   if (!fromSnapshot) pyodide.runPython(`import sys; sys.path.insert(0, '${KERNEL_PATH}')`);
   if (fromSnapshot) fetchLibraryLater(pyodide);
-  return { pyodide, boot: pyodide.pyimport("wasmsand.web.boot") as BootModule, fromSnapshot };
+  return {
+    layout: document,
+    pyodide,
+    boot: pyodide.pyimport("wasmsand.web.boot") as BootModule,
+    fromSnapshot,
+  };
 }
 
 /** A stored memory has imported what it needs: the library is read only at a later import. */

@@ -5,6 +5,8 @@
     config          engine settings
     compiler        compiles bytes to modules
     compile_cache   compiled modules on disk
+    shipped         compiled modules of installed packages
+    processors      the processors that those are compiled for
     apart           modules that guests made, compiled by a worker
     compile_pool    the workers, and the order in which they are assigned
     worker_process  one worker, from the host's side

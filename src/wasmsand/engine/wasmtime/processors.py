@@ -7,7 +7,7 @@ architecture, so the modules of an architecture are compiled on it.
 x86-64-v2 is what processors since 2009 have. Below it, parts of WebAssembly's vectors are slow
 function calls: `numpy` multiplies matrices 60 times slower. Code for all features of a current
 processor multiplies them 1.4 times faster and does nothing else faster, and virtual machines often
-lack those features (`docs/decisions/0024-compiled-modules-in-wheels.md`).
+lack those features (`docs/decisions/0027-compiled-modules-in-wheels.md`).
 """
 
 from __future__ import annotations

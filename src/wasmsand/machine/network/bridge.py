@@ -111,6 +111,7 @@ class Bridge:
         if destination.family == AF_INET and names.is_reserved(destination.host):
             return names.GUEST
         if self.is_closed_to_all:
+            self._tell_unreachable(destination)
             raise KernelError(Errno.ENETUNREACH, "the sandbox has no network")
         return names.GUEST if destination.family == AF_INET else _GUEST_IPV6
 
@@ -126,6 +127,18 @@ class Bridge:
             self.outgoing.drop_datagram(destination)
 
     # Reports.
+
+    def _tell_unreachable(self, destination: InetAddress) -> None:
+        """Tell the user of the command why an address cannot be reached. An address for
+        documentation only asks whether there is a network, as pip's registry does."""
+        # Imported here, because most sandboxes do not use the network.
+        from ipaddress import ip_address, ip_network
+
+        address = ip_address(destination.host)
+        if address not in ip_network("192.0.2.0/24"):
+            why = "the sandbox has no network (option network)"
+            job = self.kernel.current_job
+            self.refused("connection", str(address), destination.port, why, job)
 
     def refused(self, kind: str, host: str, port: int, reason: str, job: int | None) -> None:
         """Something was refused: tell the user of the command. Needs the lock."""

@@ -5,6 +5,7 @@ Rules: the traceback is Python's own, without the frames of the driver.
 
 from __future__ import annotations
 
+import linecache
 import traceback
 
 TYPE_CHECKING = False
@@ -22,6 +23,9 @@ def described(error: BaseException) -> dict[str, bytes]:
         message = str(error)
     except Exception:
         message = "<exception str() failed>"
+    if isinstance(error, SyntaxError) and error.text is None and error.lineno:
+        # Found after the code was parsed: `return` outside a function.
+        error.text = linecache.getline(error.filename or "", error.lineno) or None
     whole = traceback.TracebackException(kind, error, error.__traceback__)
     todo = [whole]
     while todo:

@@ -5,7 +5,6 @@ agent = FunctionAgent(tools=llama_index_tools(SandboxTools(sandbox)), llm=llm)
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from llama_index.core.base.llms.types import ImageBlock, TextBlock
@@ -41,7 +40,14 @@ class LlamaIndexTool(AsyncBaseTool):  # type: ignore[misc]  # see pyproject.toml
 
     def call(self, **given: Any) -> ToolOutput:
         """Called by the agent with the model's input."""
-        answer = self._tools.handle(self._metadata.get_name(), given)
+        return self._output(given, self._tools.handle(self._metadata.get_name(), given))
+
+    async def acall(self, **given: Any) -> ToolOutput:
+        """The same, without blocking the event loop."""
+        answer = await self._tools.handle_async(self._metadata.get_name(), given)
+        return self._output(given, answer)
+
+    def _output(self, given: dict[str, Any], answer: dict[str, Any]) -> ToolOutput:
         blocks: list[Any] = [TextBlock(text=text_of(answer))]
         blocks += [
             ImageBlock(image=image.base64.encode(), image_mimetype=image.mime_type)
@@ -54,7 +60,3 @@ class LlamaIndexTool(AsyncBaseTool):  # type: ignore[misc]  # see pyproject.toml
             raw_output=answer,
             is_error="error" in answer,
         )
-
-    async def acall(self, **given: Any) -> ToolOutput:
-        """The same, on a thread."""
-        return await asyncio.to_thread(self.call, **given)

@@ -5,7 +5,6 @@ agent = Agent(name="worker", tools=openai_agents_tools(SandboxTools(sandbox)))
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -25,7 +24,7 @@ def openai_agents_tools(tools: SandboxTools) -> list[Tool]:
 
 def _tool(tools: SandboxTools, definition: ToolDefinition) -> Tool:
     async def call(_context: ToolContext[Any], sent: str) -> Any:
-        answer = await asyncio.to_thread(tools.handle, definition.name, parsed(sent))
+        answer = await tools.handle_async(definition.name, parsed(sent))
         images = [
             ToolOutputImage(image_url=f"data:{image.mime_type};base64,{image.base64}")
             for image in images_of(answer)

@@ -4,7 +4,7 @@ agent = CodeAgent(tools, model, executor=SandboxExecutor(sandbox),
                   additional_authorized_imports=["*"])
 
 How it works: the code runs in a Python session of the sandbox. The agent's tools run here, on the
-host: the code gets functions of the same names, which call them (`bridge.py`). Rules: arguments
+host: the code gets functions of the same names, which call them (`tool_calls.py`). Rules: arguments
 from the sandbox are plain values, and untrusted. The sandbox, not a list of names, decides what can
 be imported. A session that has ended is replaced, with the tools and variables that were sent.
 """
@@ -23,13 +23,13 @@ from wasmsand.sdk.errors import CommandError, FileError
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import PythonResult
 from wasmsand.sdk.sandbox import Sandbox
-from wasmsand.tools.adapters import bridge
+from wasmsand.tools.adapters import tool_calls
 
 MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 CALLS_MAX: Final = 1_000
 """Calls of tools in one run of code."""
-_DIRECTORY: Final = "/tmp/.wasmsand-bridge"
-_MODULE: Final = "_wasmsand_bridge"
+_DIRECTORY: Final = "/tmp/.wasmsand-tool-calls"
+_MODULE: Final = "_wasmsand_tool_calls"
 
 
 class SandboxExecutionError(RuntimeError):
@@ -82,7 +82,7 @@ class SandboxExecutor(PythonExecutor):  # type: ignore[misc]  # the package has 
             if not isinstance(name, str) or not name.isidentifier():
                 raise ValueError(f"the name of a variable must be an identifier, not {name!r}")
             try:
-                bridge.encode(value)
+                tool_calls.encode(value)
             except TypeError as error:
                 raise TypeError(f"{name}: {error}") from None
         self._variables.update(variables)
@@ -129,9 +129,10 @@ class SandboxExecutor(PythonExecutor):  # type: ignore[misc]  # the package has 
             session,
             f"import sys, types\n"
             f"sys.modules[{_MODULE!r}] = module = types.ModuleType({_MODULE!r})\n"
-            f"exec(compile({inspect.getsource(bridge)!r}, {_MODULE!r}, 'exec'), module.__dict__)\n"
-            f"module.bridge = module.Bridge({self._token!r}, {_DIRECTORY!r})\n"
-            "del module, sys, types",
+            f"source = {inspect.getsource(tool_calls)!r}\n"
+            f"exec(compile(source, {_MODULE!r}, 'exec'), module.__dict__)\n"
+            f"module.caller = module.ToolCaller({self._token!r}, {_DIRECTORY!r})\n"
+            "del module, source, sys, types",
         )
         self._define(session, self._tools)
         self._assign(session, self._variables)
@@ -142,15 +143,15 @@ class SandboxExecutor(PythonExecutor):  # type: ignore[misc]  # the package has 
         lines = [f"import {_MODULE}"]
         for name, tool in tools.items():
             description = str(getattr(tool, "description", ""))
-            made = f"{_MODULE}.bridge.function({name!r}, {description!r})"
+            made = f"{_MODULE}.caller.function({name!r}, {description!r})"
             if name == "final_answer":
-                made = f"{_MODULE}.bridge.final_answer"
+                made = f"{_MODULE}.caller.final_answer"
             lines.append(f"{name} = {made}")
         self._set_up(session, "\n".join([*lines, f"del {_MODULE}"]))
 
     def _assign(self, session: PythonSession, variables: Mapping[str, Any]) -> None:
         if variables:
-            data = json.dumps(bridge.encode(dict(variables)))
+            data = json.dumps(tool_calls.encode(dict(variables)))
             self._set_up(
                 session,
                 f"import {_MODULE}, json\nglobals().update({_MODULE}.decode(json.loads({data!r}), "
@@ -173,7 +174,7 @@ class SandboxExecutor(PythonExecutor):  # type: ignore[misc]  # the package has 
             return "the code printed too much and was interrupted"
         if error is None or error.type == "InterpreterEnded":
             return "the interpreter has ended; variables are lost"
-        if error.type.endswith(bridge.FinalAnswer.__name__):
+        if error.type.endswith(tool_calls.FinalAnswer.__name__):
             return "final_answer was not called as a function of the agent"
         return _shortened(error.traceback, self._most_output)
 
@@ -186,9 +187,9 @@ class SandboxExecutor(PythonExecutor):  # type: ignore[misc]  # the package has 
         try:
             answer = json.dumps({"value": self._called(prompt.removeprefix(self._token))})
         except Exception as error:  # whatever a tool raises is for the code
-            text = _shortened(f"{type(error).__name__}: {error}", bridge.INLINE_MAX)
+            text = _shortened(f"{type(error).__name__}: {error}", tool_calls.INLINE_MAX)
             answer = json.dumps({"error": text})
-        if len(answer) <= bridge.INLINE_MAX:
+        if len(answer) <= tool_calls.INLINE_MAX:
             return answer
         self._files += 1
         path = f"{_DIRECTORY}/answer-{self._files}"
@@ -213,13 +214,13 @@ class SandboxExecutor(PythonExecutor):  # type: ignore[misc]  # the package has 
             raise NameError(f"there is no tool {name!r:.80}")
         if not isinstance(sent_args, list) or not isinstance(sent_named, dict):
             raise ValueError("not a call")
-        args = [bridge.decode(value) for value in sent_args]
-        named = {key: bridge.decode(value) for key, value in sent_named.items()}
+        args = [tool_calls.decode(value) for value in sent_args]
+        named = {key: tool_calls.decode(value) for key, value in sent_named.items()}
         result = self._tools[name](*args, **named)
         if name == "final_answer":
             self._answer[:] = [result]
             return None
-        return bridge.shown(result)
+        return tool_calls.shown(result)
 
     def _content(self, path: str) -> bytes:
         """A message that is in a file of the sandbox."""

@@ -19,8 +19,8 @@ from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 TAG = "$"
-INLINE_MAX = 24_000
-"""Characters of a message that are not sent through a file."""
+INLINE_MAX = 15_000
+"""Characters of a message that are not sent through a file; quoted, they fit in a reply."""
 SHOWN_MAX = 20_000
 PLAIN = (bool, int, float, str, type(None))
 SEQUENCES: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
@@ -154,7 +154,7 @@ def shown(value: Any) -> Any:
 # The guest's side.
 
 
-class Bridge:
+class ToolCaller:
     """Calls functions of the host."""
 
     def __init__(self, token: str, directory: str) -> None:

@@ -20,7 +20,6 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 from wasmsand.http.failures import ApiFailure, failure_of
 from wasmsand.http.network_ceilings import within_ceiling
-from wasmsand.http.records import SandboxRecord, decoded
 from wasmsand.http.registry import Entry
 from wasmsand.http.served import ServedSandbox
 from wasmsand.http.snapshots import ServedSnapshot
@@ -41,8 +40,10 @@ INTERVAL_SECONDS: Final = 2.0
 _INTERVAL_COSTS: Final = 10
 """It is at least so many times what the last write took."""
 _STEP_SECONDS: Final = 0.25
-_MOST_AT_ONCE: Final = 4
+_MOST_AT_ONCE: Final = 8
 """Sandboxes that are stored or paused in the background at the same time."""
+_MOST_OF_ONE: Final = 2
+"""Those of one token: its sandboxes may take long."""
 _LONGEST_RETRY_SECONDS: Final = 30.0
 _SNAPSHOT_AGE_SECONDS: Final = 1.0
 """A snapshot that a copy needs only for a moment is not stored."""
@@ -63,6 +64,8 @@ class Keeping:
         self._work = StoreWork(service, store)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Work in the background, by the id of its sandbox or snapshot."""
+        self._owners: dict[str, str] = {}
+        """The names of the tokens for which it is done."""
         self._waking: dict[str, asyncio.Task[None]] = {}
         self._last_states: dict[str, object] = {}
         """The stored states of sandboxes in which something runs."""
@@ -90,20 +93,22 @@ class Keeping:
         idle_pause = self._service.settings.idle_pause
         is_changed = entry.changes != entry.stored_changes or entry.id in self._last_states
         if not entry.uses and now - entry.last_used >= idle_pause:
-            self._in_background(entry.id, entry, self.pause(entry, own_uses=0))
+            self._in_background(entry.id, entry.owner, entry, self.pause(entry, own_uses=0))
         elif is_changed:
-            self._in_background(entry.id, entry, self.store(entry))
+            self._in_background(entry.id, entry.owner, entry, self.store(entry))
 
     def _store_snapshot_soon(self, owner: Token, kept: ServedSnapshot) -> None:
         is_new = kept.snapshot is not None and kept.stored_bytes is None
         age = time.time() - kept.created
         if is_new and not kept.cannot_store and age > _SNAPSHOT_AGE_SECONDS:
-            self._in_background(kept.id, None, self._store_snapshot(owner, kept))
+            self._in_background(kept.id, owner, None, self._store_snapshot(owner, kept))
 
     def _in_background(
-        self, identity: str, entry: Entry | None, work: Coroutine[Any, Any, None]
+        self, identity: str, owner: Token, entry: Entry | None, work: Coroutine[Any, Any, None]
     ) -> None:
-        if identity in self._tasks or len(self._tasks) >= _MOST_AT_ONCE:
+        of_owner = sum(name == owner.name for name in self._owners.values())
+        most = _MOST_AT_ONCE if self._service.tokens.is_open else _MOST_OF_ONE
+        if identity in self._tasks or of_owner >= most or len(self._tasks) >= _MOST_AT_ONCE:
             work.close()
             return
 
@@ -116,7 +121,9 @@ class Keeping:
                 self._note_failure(identity, entry, error)
             finally:
                 self._tasks.pop(identity, None)
+                self._owners.pop(identity, None)
 
+        self._owners[identity] = owner.name
         self._tasks[identity] = asyncio.create_task(quietly())
 
     def _note_failure(self, identity: str, entry: Entry | None, error: Exception) -> None:
@@ -262,7 +269,7 @@ class Keeping:
                 network = within_ceiling(entry.network, service, owner)
             await self.reserve(owner, entry.reserved_bytes)
             try:
-                record = decoded(entry.record, SandboxRecord)
+                record = await self._work.in_thread(lambda: self._work.record(entry))
                 loaded = await service.in_file_thread(
                     owner,
                     entry.id,

@@ -35,10 +35,13 @@ examples:
     name = "alice"
     token = "at least sixteen characters"
     max_sandboxes = 10                # also: max_memory_bytes, max_running_commands
+    max_stored_bytes = 1000000000     # with --store; also: max_stored_sandboxes
     requests_per_second = 20
     trusted = true                    # its sandboxes run in the server's own process
     all_metrics = true                # /metrics shows this token the whole server
     network = ["*.wikipedia.org:443"] # what its sandboxes may reach at most
+
+  wasmsand serve --store /var/lib/wasmsand      sandboxes survive the server
 
   curl -s http://127.0.0.1:8750/openapi.json    describes every request and response
   curl -s -X POST http://127.0.0.1:8750/v1/sandboxes

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +24,7 @@ pytest.importorskip("msgspec", reason="pip install 'wasmsand[serve]'")
 from tests.http.server import Client, DidNotStart, ServerProcess, write_tokens
 from tests.waiting import wait_until
 from wasmsand import (
+    ConnectionLostError,
     Network,
     Sandbox,
     SandboxClosedError,
@@ -115,6 +118,28 @@ def test_sessions_go_on_after_the_server_was_killed(tmp_path: Path, isolation: s
         sandbox.kill()
         assert Sandbox.list(server.url) == []
         assert server.errors == ""
+
+
+def test_after_random_kills_files_and_sessions_are_of_the_same_moment(tmp_path: Path) -> None:
+    random.seed(16112026)
+    count = "number += 1; open('number', 'w').write(str(number)); number"
+    with stored(tmp_path / "store") as server:
+        sandbox = Sandbox.connect(server.url)
+        session = sandbox.python()
+        session.run("number = 0; open('number', 'w').write('0')")
+        server.wait_until_stored(sandbox.id, time.time())
+        for _ in range(5):
+            killer = threading.Timer(random.uniform(0.2, 4.0), server.server.process.kill)
+            killer.start()
+            with pytest.raises(ConnectionLostError):
+                while True:  # until the server is killed, in the middle of a request or not
+                    session.run(count)
+            killer.join()
+            server.restart()
+            number = session.run("number").value
+            assert sandbox.files.read_text("number") == str(number)
+            assert session.run(count).value == number + 1
+        assert number > 0
 
 
 def test_everything_is_stored_when_the_server_is_terminated(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from wasmsand.http.network_ceilings import within_ceiling
 from wasmsand.http.registry import Entry
 from wasmsand.http.served import ServedSandbox
 from wasmsand.http.snapshots import ServedSnapshot
+from wasmsand.http.started import Started
 from wasmsand.http.store import ServerStore
 from wasmsand.http.store_work import StoreWork
 from wasmsand.http.stored_state import TakenState, take_for_store
@@ -49,6 +50,8 @@ _SNAPSHOT_AGE_SECONDS: Final = 1.0
 """A snapshot that a copy needs only for a moment is not stored."""
 _LAST_SECONDS: Final = 6.0
 """At shutdown: time to store all sandboxes."""
+_SESSIONS_SECONDS: Final = 10.0
+"""How long to wait for the end of the requests of sessions."""
 _ROOM_TRIES: Final = 4
 _OTHERS_IDLE_SECONDS: Final = 10.0
 """How long a sandbox of another token was idle before it is paused to make room."""
@@ -162,9 +165,10 @@ class Keeping:
         """The state of a sandbox. Meanwhile, requests to its sessions wait."""
         sandbox = entry.sandbox
         commands = sandbox.all_started()
+        if not is_last:
+            # While a sandbox is being paused, requests wait: do not let them wait for long.
+            await self._wait_for_sessions(commands, 0.0 if requires_silence else _SESSIONS_SECONDS)
         busy = [each for each in commands if not each.is_idle]
-        if not is_last and any(each.session is not None for each in busy):
-            raise StateError("a session runs a request")
         held = [each for each in commands if each.is_idle]
         for each in held:
             each.hold()
@@ -180,6 +184,19 @@ class Keeping:
         finally:
             for each in held:
                 each.let_go()
+
+    async def _wait_for_sessions(self, commands: list[Started], seconds: float) -> None:
+        """Wait until no session of a client runs a request. Raises `StateError`."""
+        sessions = [each for each in commands if each.session is not None]
+        until = time.monotonic() + seconds
+        for each in sessions:
+            try:
+                async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                    await each.wait_until_idle()
+            except TimeoutError:
+                raise StateError("a session runs a request") from None
+        if not all(each.is_idle for each in sessions):
+            raise StateError("a session runs a request")
 
     async def _write(self, entry: Entry, taken: TakenState) -> Network | None:
         network = await self._work.network_of(entry)

@@ -199,7 +199,8 @@ class PythonResult:
     stderr: str
     value: Any
     """The value of the last expression, if it consists of None, bool, int, float, complex, str,
-    bytes, list, tuple, set and dict; otherwise None, and `repr` describes the value."""
+    bytes, list, tuple, set and dict; a scalar of numpy is a number. Otherwise None, and `repr`
+    describes the value."""
     repr: str | None
     """`repr()` of the value; None if there is no value, as in an interactive interpreter."""
     error: PythonError | None

@@ -121,6 +121,14 @@ def test_packages_that_others_use_if_they_are_there_are_used(sandbox: Sandbox, r
     assert run(show) == "2020-01-01 00:00:00-08:00\n"
 
 
+@pytest.mark.skipif(not SCIPY, reason="scipy is not built")
+def test_modules_that_a_module_in_c_imports_come_with_it() -> None:
+    program = "from scipy.stats import qmc; print(qmc.Sobol(2, scramble=False).random(2)[1])"
+    with Sandbox(packages=["scipy"]) as installed:
+        result = installed.commands.run([FULL, "-c", program])
+    assert (result.stdout, result.stderr) == ("[0.5 0.5]\n", "")
+
+
 def test_processes_know_the_main_module_and_the_directory(sandbox: Sandbox) -> None:
     sandbox.files.write("work/shape.py", "def area(side):\n    return side * side\n")
     program = """

@@ -153,9 +153,22 @@ def _is_available(name: str) -> bool:
 
 
 def _references(module: ModuleType) -> set[str]:
-    """The modules that a module in C has got something from: its imports are not recorded."""
+    """The modules that a module in C has got something from: its imports are not recorded.
+
+    Of a package that it knows, it may have imported any module: `import importlib.resources` leaves
+    only `importlib`. Packages with `__getattr__` import their modules when asked, as numpy does.
+    """
     found: set[str] = set()
+    own = f"{module.__name__.partition('.')[0]}."
     for value in list(vars(module).values()):
+        if (
+            type(value) is type(sys)
+            and hasattr(value, "__path__")
+            and "__getattr__" not in vars(value)
+        ):
+            inside = f"{value.__name__}."
+            if not inside.startswith(own):
+                found.update(name for name in sys.modules if name.startswith(inside))
         owner = value.__name__ if type(value) is type(sys) else getattr(value, "__module__", None)
         if isinstance(owner, str) and owner in sys.modules:
             parts = owner.split(".")

@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("msgspec", reason="pip install 'wasmsand[serve]'")
 
 from tests.cli.command import COMMAND
-from tests.http.server import serving
+from tests.cli.user import User
+from tests.http.server import ServerProcess, serving
 
 TOKEN = "a-token-of-these-tests"
 
@@ -158,3 +159,66 @@ def test_wrong_copies_are_refused(url: str, words: tuple[str, ...], message: str
     result = wasmsand(url, *words)
     assert result.returncode in (2, 125)
     assert message in result.stderr
+
+
+def test_a_shell_in_a_sandbox_of_the_server(url: str) -> None:
+    identity = kept(url, "echo from before > a.txt")
+    environ = {"WASMSAND_TOKEN": TOKEN}
+    with User("shell", "--connect", url, "--id", identity, environ=environ) as user:
+        user.expect("$ ")
+        user.type("cat a.txt; stty size\r")
+        user.expect("from before\r\n24 80\r\n")
+        user.resize(40, 100)
+        user.type("until [ \"$(stty size)\" = '40 100' ]; do sleep 0.05; done; echo it grew\r")
+        user.expect("\rit grew\r\n")
+        user.type("sleep 100\r")
+        user.expect("sleep 100\r\n")
+        user.type("\x03")
+        user.type("echo status $?; exit 3\r")
+        user.expect("status 130\r\n")
+        assert (user.status(), user.has_old_settings) == (3, True)
+    assert "a.txt\n" in wasmsand(url, "ls", identity).stdout  # it goes on
+
+
+def test_programs_and_python_on_a_terminal_of_the_server(url: str) -> None:
+    environ = {"WASMSAND_TOKEN": TOKEN, "WASMSAND_URL": url}
+    with User("run", "--keep", "vim", "a.txt", environ=environ) as user:
+        user.wait_for_screen("~")
+        user.type("ifar away\x1b:wq\r")
+        assert (user.status(), user.has_old_settings) == (0, True)
+        found = re.search(rb"wasmsand: sandbox (sbx-\w+)", user.shown)
+    assert found
+    identity = found[1].decode()
+    assert wasmsand(url, "run", "--sandbox", identity, "cat a.txt").stdout == "far away\n"
+    with User("python", "--id", identity, environ=environ) as user:
+        user.wait_for_screen(">>>")
+        user.type("open('a.txt').read()\r")
+        user.wait_for_screen("'far away\\n'")
+        user.type("\x04")
+        assert user.status() == 0
+
+
+def test_a_server_that_goes_away_gives_the_terminal_back() -> None:
+    server = ServerProcess("--grace-seconds", "1")
+    with User("shell", "--connect", server.url) as user:
+        user.expect("$ ")
+        server.terminate()
+        assert (user.status(), user.has_old_settings) == (125, True)
+        assert b"wasmsand: the server at" in user.shown
+
+
+def test_a_token_error_says_how_to_give_it(url: str, tmp_path: Path) -> None:
+    without = wasmsand(url, "run", "true", token="")
+    assert without.returncode == 125
+    assert without.stderr == (
+        "wasmsand: the server needs a token: put it into the environment variable WASMSAND_TOKEN, "
+        "or into a file and give --token-file FILE\n"
+    )
+    wrong = wasmsand(url, "ls", token="wrong-token-of-these-tests")
+    assert "the server does not accept your token" in wrong.stderr
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    given = wasmsand(url, "run", "--token-file", str(file), "echo hi", token="")
+    assert (given.stdout, given.stderr) == ("hi\n", "")
+    missing = wasmsand(url, "run", "--token-file", "/no/such", "true")
+    assert (missing.returncode, "/no/such: No such file" in missing.stderr) == (2, True)

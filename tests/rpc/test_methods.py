@@ -31,8 +31,9 @@ def test_the_reference_lists_every_method_and_param(repository: Path) -> None:
         assert method.name in words, method.name
         for name in (*method.required, *method.optional):
             assert name in words, (method.name, name)
-    families = r"(files|commands|env|streams|shell|python|packages|ports)\.\w+"
-    listed = {word for word in words if re.fullmatch(families, word)}
+    families = r"(files|commands|env|streams|shell|python|packages|ports|terminals)\.\w+"
+    notified = {"terminals.output", "terminals.exit"}
+    listed = {word for word in words if re.fullmatch(families, word)} - notified
     assert listed <= METHODS.keys()
 
 
@@ -335,3 +336,42 @@ def test_wrong_params(shared: Peer, method: str, params: dict[str, object], mess
 
 def test_fields_of_a_result_are_json(shared: Peer) -> None:
     assert json.dumps(shared.call("commands.list")) == '{"processes": []}'
+
+
+def test_a_program_on_a_terminal(server: Peer) -> None:
+    script = "tty; stty size; read x; stty size; exit 4"
+    number = server.call("terminals.open", command=script, cols=100, rows=30)["terminal"]
+    shown = b""
+    while not shown.endswith(b"30 100\r\n"):
+        shown += decoded(server.call("terminals.read", terminal=number)["data"])
+    assert shown == b"/dev/pts/0\r\n30 100\r\n"
+    silent = server.call("terminals.read", terminal=number, timeoutMs=50)
+    assert silent == {"data": "", "timedOut": True}
+    assert server.call("terminals.resize", terminal=number, cols=9, rows=8) == {"ok": True}
+    typed = server.call("terminals.write", terminal=number, data=encoded(b"x\r"))
+    assert typed == {"ok": True, "written": 2}
+    assert server.call("terminals.wait", terminal=number) == {"exitCode": 4}
+    assert decoded(server.call("terminals.read", terminal=number)["data"]) == b"x\r\n8 9\r\n"
+    assert server.call("terminals.read", terminal=number) == {"data": "", "timedOut": False}
+    server.call("terminals.release", terminal=number)
+    assert server.error("terminals.wait", terminal=number)["message"] == (
+        f"EBADF: no terminal {number}"
+    )
+    assert server.error("terminals.open", cols=0)["code"] == -32602
+    assert server.error("terminals.open", rows=65536)["code"] == -32602
+    assert server.error("terminals.open", command=[])["code"] == -32602
+
+
+def test_a_terminal_is_hung_up_killed_and_streamed(server: Peer) -> None:
+    number = server.call("terminals.open", command=["sleep", "100"])["terminal"]
+    server.call("terminals.close", terminal=number)
+    assert server.call("terminals.wait", terminal=number) == {"exitCode": 129}
+    number = server.call("terminals.open", command=["sleep", "100"])["terminal"]
+    server.call("terminals.kill", terminal=number)
+    assert server.call("terminals.wait", terminal=number) == {"exitCode": 137}
+    opened = server.call("terminals.open", command="echo hi; exit 2", stream=True)
+    shown = b""
+    while (note := server.receive())["method"] == "terminals.output":
+        shown += decoded(note["params"]["data"])
+    assert shown == b"hi\r\n"
+    assert note["params"] == {"terminal": opened["terminal"], "exitCode": 2}

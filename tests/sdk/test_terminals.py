@@ -10,7 +10,14 @@ import pytest
 from tests.sdk.backends import MakeSandbox
 from tests.waiting import wait_until
 from userland.recipes.screen import Display
-from wasmsand import CommandError, InputTimeoutError, Sandbox, SandboxClosedError, Terminal
+from wasmsand import (
+    CommandError,
+    InputTimeoutError,
+    Sandbox,
+    SandboxClosedError,
+    StateError,
+    Terminal,
+)
 
 PATIENCE_MS = 60_000
 
@@ -210,6 +217,12 @@ def test_the_number_of_terminals_is_limited(sandbox: Sandbox) -> None:
     wait_until(lambda: sandbox.commands.list() == [])
     with sandbox.pty("echo again") as terminal:
         assert b"".join(terminal) == b"again\r\n"
+
+
+@pytest.mark.xfail(reason="L160: a terminal is not copied", raises=StateError, strict=True)
+def test_a_copy_has_the_terminals_of_its_original(sandbox: Sandbox) -> None:
+    with sandbox.pty():
+        sandbox.snapshot()
 
 
 def test_a_missing_program_gets_no_terminal(sandbox: Sandbox) -> None:

@@ -32,6 +32,18 @@ test_script_prints = prints(
 )
 
 
+test_only_interactive_shells_read_bash_bashrc = prints(
+    ("echo [$PS1]; alias; shopt histappend | tr -d '\\t '", "[]\nhistappendoff\n"),
+    ("bash -lc 'echo [$PS1]; alias'", "[]\n"),
+    ("bash --norc -ic alias 2>/dev/null", ""),
+    ("bash -ic 'alias ll' 2>/dev/null", "alias ll='ls -alF'\n"),
+    ("TERM=xterm bash -ic 'alias ls' 2>/dev/null", "alias ls='ls --color=auto'\n"),
+    ("TERM=xterm NO_COLOR=1 bash -ic 'alias ls; echo \"$PS1\"' 2>/dev/null", "\\u@\\h:\\w\\$ \n"),
+    ("echo 'alias ll=mine' > .bashrc; bash -ic 'alias ll' 2>/dev/null", "alias ll='mine'\n"),
+    ("bash -lic 'alias ll' 2>/dev/null", "alias ll='ls -alF'\n"),
+)
+
+
 def test_error_is_told_as_on_linux(sandbox: Sandbox) -> None:
     result = sandbox.commands.run("no-such-command")
     assert result.exit_code == 127

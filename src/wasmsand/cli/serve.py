@@ -173,6 +173,8 @@ def execute(arguments: argparse.Namespace) -> int:
         level=logging.INFO if arguments.verbose else logging.ERROR,
         format="%(asctime)s %(name)s %(levelname)s: %(message)s",
     )
+    if not arguments.verbose:  # a client may be waiting for a compilation
+        logging.getLogger("wasmsand.engine").setLevel(logging.WARNING)
     try:
         serve(_settings(arguments), lambda url: print(f"wasmsand: serving {url}", file=sys.stderr))
     except (CannotServe, TokensRejected) as error:

@@ -117,7 +117,8 @@ $(WEB_STAMP): web/package.json web/package-lock.json
 	@touch $@
 
 web: build $(WEB_STAMP)
-	cd web && npm run --silent assets && npm run --silent build
+	cd web && npm run --silent assets && npm run --silent build && npm run --silent site
+	@echo "make: the playground is in web/site; npm run serve (in web/) serves it"
 
 # Chromium is installed with apt-get if it is missing; if that fails, its tests are skipped.
 web-test: build $(WEB_STAMP)

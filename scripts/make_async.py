@@ -260,6 +260,7 @@ from wasmsand.sdk.results import (
     PortInfo,
     ProcessInfo,
     PythonResult,
+    SandboxInfo,
     Usage,
 )
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
@@ -410,6 +411,11 @@ def _method(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
             yield "        return [_session_twin(session) for session in self._blocking.sessions]\n"
         else:
             yield f"        return self._blocking.{name}\n"
+    elif "staticmethod" in decorators:
+        yield "    @staticmethod"
+        yield f"    async def {name}({_signature(node)}) -> {_returns(node)}:"
+        yield from _document(node)
+        yield f"        return await call({_call(f'{twin.name}.{name}', node)})\n"
     elif "classmethod" in decorators:
         yield "    @classmethod"
         yield f"    async def {name}({_signature(node)}) -> {twin.twin}:"
@@ -431,7 +437,7 @@ def _plain_method(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
         return
     yield f"    async def {node.name}({_signature(node)}) -> {returns}:"
     yield from _document(node)
-    if returns == "AsyncSandbox | list[AsyncSandbox]":
+    if returns == "AsyncSandbox | builtins.list[AsyncSandbox]":
         yield "        wanted = 1 if count is None else count"
         yield f"        made = await obtain(_kill_all, {call.replace(', count', ', wanted')})"
         yield "        twins = [AsyncSandbox._around(sandbox) for sandbox in made]"
@@ -491,7 +497,8 @@ def _signature(node: ast.FunctionDef) -> str:
 
 def _arguments(node: ast.FunctionDef) -> str:
     """The arguments with which the twin calls the blocking method."""
-    words = [argument.arg for argument in node.args.args[1:]]
+    own = [argument.arg for argument in node.args.args]
+    words = own[1:] if own and own[0] in ("self", "cls") else own
     if node.args.vararg is not None:
         words.append(f"*{node.args.vararg.arg}")
     for argument in node.args.kwonlyargs:
@@ -516,6 +523,8 @@ def _types(text: str) -> str:
     """The types of the blocking API, translated to those of the twin."""
     text = CALLBACKS.sub(r"Async\1", text)
     text = re.sub(r"(?<!\w)Iterator\[", "AsyncIterator[", text)
+    # Classes have methods of that name.
+    text = re.sub(r"(?<![\w.])list\[", "builtins.list[", text)
     if "Callable" in text:  # `make` and `setup` of a pool get a blocking sandbox
         return text
     for name in BY_NAME:

@@ -32,6 +32,7 @@ _WORDS: Final = (
     b'"text/plain"', b'"application/json"', b'"image/png"', b'"main": true', b'"at": -1', b"\t",
     b'"update": true', b'"id": "x"', b'"metadata": {}', b"\n", b"e30=", b"W10=", b"NaN", b"1e999",
     b"[[[[", b'"repr"', b'"value"', b'"traceback"', b"====", b"\xff",
+    b'"typed"', b"eyJzZXQiOiBbMSwgMl19", b"eyJ0dXBsZSI6IFtdfQ==",
 )  # fmt: skip
 
 
@@ -41,6 +42,16 @@ def _line(header: Mapping[str, object], *segments: bytes) -> bytes:
 
 
 _ANSWER: Final = _line({"kind": "answer", "segments": ["repr", "value"], "at": 0}, b"1", b"1")
+
+
+_TYPED: Final = (
+    b'{"tuple": [1, {"set": [{"bytes": "AA=="}, 2]}]}',
+    b'{"dict": [[{"tuple": [1, NaN]}, {"complex": [1, -2.5]}], [{"frozenset": []}, null]]}',
+    b'{"set": [[]]}',
+    b'{"set": [' + b", ".join(b"%d" % (n * (2**61 - 1)) for n in range(3000)) + b"]}",
+    b'{"list": ' * 200,
+)
+_TYPES: Final = (type(None), bool, int, float, complex, str, bytes, bytearray)
 
 
 class _Process:
@@ -74,6 +85,9 @@ class _Process:
 
     def wait(self, timeout_seconds: float | None = None) -> Ended:
         return Ended(0, False, 0.0)
+
+    def take_notices(self) -> tuple[str, ...]:
+        return ()
 
     def close_input(self, fd: int = 0) -> None:
         pass
@@ -119,6 +133,8 @@ class PythonMessages(Target):
         yield _line({"kind": "input", "number": 1, "segments": ["prompt"]}, b"? ") + _ANSWER
         names = ["type", "message", "traceback"]
         yield _line({"kind": "answer", "segments": names}, b"E", b"m", b"t")
+        for written in _TYPED:
+            yield _line({"kind": "answer", "segments": ["repr", "typed"]}, b"x", written)
         yield b"\3printed\n\4error\n" + _ANSWER
         yield _line(text, b"x" * 70_000, b"", b"[" * 1000)
 
@@ -139,6 +155,9 @@ class PythonMessages(Target):
 
 
 def _check(result: PythonResult, seen: list[DisplayItem]) -> None:
+    _check_value(result.value)
+    if result.value is not None and not result.has_value:
+        raise Finding("value", "a value that is none")
     kept = 0
     for item in result.results:
         for mime, form in item.data.items():
@@ -154,3 +173,15 @@ def _check(result: PythonResult, seen: list[DisplayItem]) -> None:
         raise Finding("limit", f"{kept} bytes are kept")
     if len(seen) < len(result.results):
         raise Finding("callback", "a result was not passed to on_result")
+
+
+def _check_value(value: object) -> None:
+    """Raise a finding if there is anything in `value` but values of built-in types."""
+    if isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            _check_value(item)
+    elif isinstance(value, dict):
+        _check_value(list(value))
+        _check_value(list(value.values()))
+    elif type(value) not in _TYPES:
+        raise Finding("value", f"a {type(value).__name__}")

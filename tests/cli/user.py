@@ -13,7 +13,7 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tests.cli.command import COMMAND
 from tests.waiting import PATIENCE
@@ -30,7 +30,12 @@ def _take_terminal() -> None:
 class User:
     """Somebody who runs `wasmsand WORDS...` in a window of 24 rows and 80 columns."""
 
-    def __init__(self, *words: str, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *words: str,
+        environ: Mapping[str, str] | None = None,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
         self.terminal, self.follower = pty.openpty()
         self.resize(ROWS, COLUMNS)
         self.before = termios.tcgetattr(self.follower)
@@ -41,7 +46,7 @@ class User:
         """Everything that was ever shown."""
         variables = {**os.environ, "TERM": "xterm-256color", **(environ or {})}
         self.process = subprocess.Popen(
-            [*COMMAND, *words],
+            [*command, *words],
             stdin=self.follower,
             stdout=self.follower,
             stderr=self.follower,

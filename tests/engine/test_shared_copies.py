@@ -17,7 +17,7 @@ from wasmsand.engine.wasmtime import page_copies, touched_pages
 from wasmsand.engine.wasmtime.bindings import ffi
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
-from wasmsand.engine.wasmtime.layered_image import FILE_NAME, LayeredImage
+from wasmsand.engine.wasmtime.layered_image import FILE_NAME, FILES_MAX, LayeredImage
 
 MIB = 1 << 20
 WASM_PAGE = 65536
@@ -269,6 +269,28 @@ def test_without_a_free_descriptor_copies_have_their_own_pages(engine: WasmtimeE
     assert content(twin) == content(program)
     program.close()
     twin.close()
+
+
+@on_linux
+def test_the_number_of_files_is_bounded(engine: WasmtimeEngine) -> None:
+    files, programs = shared_files(), []
+    for number in range(FILES_MAX + 3):
+        program = new(engine, 3 * MIB)
+        program.write(MIB, bytes([1 + number % 255]) * (MIB + 5))
+        engine.abilities.memory_copies.share(program)
+        programs.append(program)
+    assert shared_files() - files <= FILES_MAX
+    assert programs[0].image is not None
+    assert programs[-1].image is None
+    twin = copy_of(engine, programs[-1])
+    assert content(twin) == content(programs[-1])
+    for each in (*programs, twin):
+        each.close()
+    del programs, program, each
+    another = with_data(engine)
+    engine.abilities.memory_copies.share(another)
+    assert another.image is not None
+    another.close()
 
 
 @on_linux

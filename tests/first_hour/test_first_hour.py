@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.cli.user import User
 from tests.first_hour.printed_commands import NOT_RUN, printed_commands, reason_against
 from tests.wheel.installation import Installation
 
@@ -204,6 +205,23 @@ def test_the_line_protocol(installed: Installation, home: Path) -> None:
         assert ask(type="read_file", id="2", path="note")["content"] == "hi\n"
         process.stdin.close()
         assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "prompt", "typed", "answer"),
+    [("python", ">>> ", "6 * 7\n", "42"), ("shell", "$ ", "echo $((6 * 7))\n", "42")],
+)
+def test_an_interactive_session_on_a_terminal(
+    installed: Installation, home: Path, command: str, prompt: str, typed: str, answer: str
+) -> None:
+    environ = installed.environment(home, PYTHONPATH="")
+    with User(command, command=[str(installed.commands / "wasmsand")], environ=environ) as user:
+        user.expect(prompt)
+        user.type(typed)
+        user.expect(answer)
+        user.expect(prompt)
+        user.type("\x04")
+        assert user.status() == 0
 
 
 def test_mcp_on_standard_input_and_output(installed: Installation, home: Path) -> None:

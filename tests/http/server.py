@@ -55,10 +55,13 @@ class ServerProcess:
             text=True,
         )
         assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        if "serving " not in line:
-            _, rest = self.process.communicate(timeout=_END_SECONDS)
-            raise DidNotStart(line + rest)
+        self._told_first = ""
+        """What it printed before it began to serve."""
+        while "serving " not in (line := self.process.stderr.readline()):
+            self._told_first += line
+            if not line:
+                _, rest = self.process.communicate(timeout=_END_SECONDS)
+                raise DidNotStart(self._told_first + rest)
         self.url = line.rpartition("serving ")[2].strip()
 
     def terminate(self, number: int = signal.SIGTERM) -> tuple[int, str]:
@@ -70,7 +73,7 @@ class ServerProcess:
     def wait(self) -> tuple[int, str]:
         """Wait for a server that was told to end; returns the exit status and standard error."""
         _, errors = self.process.communicate(timeout=_END_SECONDS)
-        return self.process.returncode, errors
+        return self.process.returncode, self._told_first + errors
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -262,3 +263,27 @@ def test_the_shell_after_one_that_has_ended_starts_where_that_one_was(
     assert answer["stdout"] == "/tmp\n"
     assert answer["note"].startswith("new shell in /tmp: the earlier one had ended")
     assert run(tools, "pwd", restart=True)["stdout"] == "/home/user\n"
+
+
+def test_a_model_is_warned_before_it_runs_out_of_processes() -> None:
+    with Sandbox(max_processes=20) as sandbox:
+        tools = SandboxTools(sandbox)
+        assert "note" not in run(tools, "for i in $(seq 10); do sleep 1000 & done")
+        answer = run(tools, "for i in $(seq 8); do sleep 1000 & done")
+        assert answer["note"].startswith("19 of 20 processes are in use: end background jobs")
+        assert run(tools, "ls /etc/hostname", restart=True)["stdout"] == "/etc/hostname\n"
+
+
+def test_a_stored_sandbox_goes_on_where_the_model_was(tmp_path: Path) -> None:
+    with Sandbox.open("agent", store=tmp_path) as sandbox:
+        tools = SandboxTools(sandbox)
+        run(tools, "cd /tmp; name=world")
+        python(tools, "x = [1, 2]")
+    with Sandbox.open("agent", store=tmp_path) as sandbox:
+        tools = SandboxTools(sandbox, continue_sessions=True)
+        assert run(tools, "pwd; echo $name")["stdout"] == "/tmp\nworld\n"
+        assert python(tools, "x")["results"] == [{"text": "[1, 2]"}]
+    with Sandbox() as empty:
+        tools = SandboxTools(empty, continue_sessions=True)
+        answer = run(tools, "pwd")
+        assert (answer["stdout"], "note" in answer) == ("/home/user\n", False)

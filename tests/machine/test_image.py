@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import tracemalloc
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,3 +133,40 @@ def test_the_package_with_the_second_directory_need_not_be_there(
     (package / "_image").mkdir()
     (package / "_image/manifest.json").touch()
     assert search() == (image.IMAGE_DIRECTORY, package / "_image")
+
+
+def _put_a_tree(directory: Path, version: int) -> None:
+    """Add the directory /usr/share/words with one file to an image of this format."""
+    listing: dict[str, Any] = {
+        "files": [["/usr/share/words/a", 0o644, 0, 5]],
+        "links": [],
+        "directories": [],
+    }
+    text = json.dumps(listing).encode()
+    (directory / "files.bin").write_bytes(b"words" + text)
+    there: dict[str, Any] = {3: listing, 4: {"listing": [5, len(text)]}}[version]
+    manifest = json.loads((directory / "manifest.json").read_text())
+    manifest["format"] = version
+    manifest["trees"] = [{"path": "/usr/share/words", "inodes": 1, "subdirs": 0, **there}]
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_large_directory_is_listed_when_somebody_looks_into_it(
+    directory: Path, version: int
+) -> None:
+    _put_a_tree(directory, version)
+    machine = Machine(image=image_at(directory))
+    try:
+        assert [entry.name for entry in machine.files.list("/usr/share/words")] == ["a"]
+        assert machine.files.read("/usr/share/words/a") == b"words"
+    finally:
+        machine.close()
+
+
+def test_an_image_of_another_format_is_refused(directory: Path) -> None:
+    _put_a_tree(directory, 4)
+    manifest = json.loads((directory / "manifest.json").read_text())
+    (directory / "manifest.json").write_text(json.dumps({**manifest, "format": 5}))
+    with pytest.raises(ImageMissing, match="has format 5, not 4: run 'wasmsand build' again"):
+        image_at(directory)

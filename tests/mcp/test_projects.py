@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 pytest.importorskip("mcp", reason="pip install 'wasmsand[mcp]'")
 
 from tests.mcp.serving import COMMAND, call, environment, http_server, run, stdio_client, text
+from wasmsand.cli import mcp as mcp_command
 
 
 @pytest.fixture
@@ -33,6 +35,8 @@ def test_a_project_is_changed_in_the_sandbox_only(project: Path) -> None:
             assert "sandbox_apply" not in tools
             ran = await call(client, "sandbox_run", command="pwd; python3 main.py")
             assert ran["stdout"] == "/project\none\n"
+            imported = await call(client, "sandbox_python", code="import main")
+            assert imported["stdout"] == "one\n"
             edit = {"path": "main.py", "old_string": "one", "new_string": "two"}
             await call(client, "sandbox_edit_file", **edit)
             assert (await call(client, "sandbox_run", command="python3 main.py"))["stdout"] == (
@@ -156,3 +160,24 @@ def test_the_configurations_of_the_guide_start_a_server(repository: Path, projec
             command, input="", capture_output=True, text=True, env=environment(), timeout=120
         )
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), "none"),
+        (("--http", "127.0.0.1:0"), "none"),
+        (("--http", "0.0.0.0:0"), "process"),
+        (("--http", "0.0.0.0:0", "--isolation", "none"), "none"),
+        (("--http", "0.0.0.0:0", "--project", "."), "none"),
+        (("--http", "localhost:0", "--isolation", "process"), "process"),
+    ],
+)
+def test_sandboxes_for_other_machines_run_in_processes_of_their_own(
+    words: tuple[str, ...], expected: str
+) -> None:
+    parser = argparse.ArgumentParser()
+    mcp_command.add_options(parser)
+    arguments = parser.parse_args(words)
+    options = mcp_command._sandbox_options(arguments)
+    assert mcp_command._isolation(arguments, options) == expected

@@ -13,8 +13,3 @@ from wasmsand import Sandbox
 def test_root_changes_its_root_directory() -> None:
     with Sandbox() as sandbox:
         assert sandbox.commands.run("chroot / true", user="root").exit_code == 0
-
-
-def test_a_terminal_runs_as_root() -> None:
-    with Sandbox() as sandbox, sandbox.pty(["id", "-un"], user="root") as terminal:
-        assert b"".join(terminal) == b"root\r\n"

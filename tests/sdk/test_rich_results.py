@@ -390,3 +390,37 @@ def test_a_program_that_closes_the_descriptors_of_its_session_ends_it(sandbox: S
         assert result.error is not None
         assert result.error.message == "the interpreter ended with exit code 1"
         assert (result.stderr, session.closed) == ("", True)
+
+
+needs_numpy = pytest.mark.skipif(
+    not any(program.name == "python-full" for program in image_programs()),
+    reason="the stage of packages is not built: run `make packages`",
+)
+
+
+@needs_numpy
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("np.float64(2.5)", 2.5),
+        ("np.array([1, 2, 3]).sum()", 6),
+        ("np.array([1.0, 2.0]).mean() > 1", True),
+        ("np.complex128(1j)", 1j),
+    ],
+)
+def test_a_number_of_numpy_is_a_number(code: str, value: object) -> None:
+    with Sandbox(packages=["numpy"]) as sandbox, sandbox.python() as session:
+        result = session.run(f"import numpy as np\n{code}")
+    assert result.has_value
+    assert result.value == value
+    assert type(result.value) is type(value)
+    assert result.repr is not None
+    assert result.repr.startswith("np.")
+
+
+@needs_numpy
+def test_an_array_is_only_described() -> None:
+    with Sandbox(packages=["numpy"]) as sandbox, sandbox.python() as session:
+        for code in ("np.array([1, 2])", "np.array(5)", "np.datetime64('2026-01-01')"):
+            result = session.run(f"import numpy as np\n{code}")
+            assert (result.has_value, result.value) == (False, None)

@@ -39,6 +39,11 @@ def test_sessions_run_as_root(sandbox: Sandbox) -> None:
         assert shell.run("id -un").stdout == "user\n"
 
 
+def test_a_terminal_runs_as_root(sandbox: Sandbox) -> None:
+    with sandbox.pty(["id", "-un"], user="root") as terminal:
+        assert b"".join(terminal) == b"root\r\n"
+
+
 def test_a_variable_of_the_sandbox_is_kept(make_sandbox: MakeSandbox) -> None:
     with make_sandbox(env={"HOME": "/srv"}) as sandbox:
         assert sandbox.commands.run("echo $HOME $USER", user="root").stdout == "/srv root\n"

@@ -14,6 +14,8 @@ export interface World {
   api: typeof api;
   /** One sandbox for many cases: a case uses a directory of its own in it. */
   shared: api.Sandbox;
+  /** Where a store of states may be. */
+  storePlace: string;
   /** A sandbox of its own, which ends with the case. */
   create(options?: api.SandboxOptions): Promise<api.Sandbox>;
 }

@@ -16,7 +16,8 @@ import { Worlds } from "./world.js";
 
 const root = new URL("../../", import.meta.url);
 const api = (await import(new URL("dist/node/index.js", root).href)) as typeof import("../src/index.js");
-const worlds = new Worlds(api);
+const storePlace = mkdtempSync(join(tmpdir(), "wasmsand-states-"));
+const worlds = new Worlds(api, storePlace);
 
 for (const one of cases) test(one.name, { timeout: 120_000 }, () => worlds.run(one));
 for (const script of differentialScripts) {
@@ -87,4 +88,7 @@ test("a process that has used a sandbox ends by itself", { timeout: 60_000 }, ()
   assert.deepEqual([done.status, done.stdout], [0, "bye\n"], done.stderr.slice(-500));
 });
 
-after(() => worlds.end());
+after(async () => {
+  await worlds.end();
+  rmSync(storePlace, { recursive: true });
+});

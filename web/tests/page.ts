@@ -6,7 +6,7 @@ import { Worlds } from "./world.js";
 
 // @ts-expect-error the bundle of the package, as pages import it
 const api = (await import("/dist/browser/index.js")) as typeof package_;
-const worlds = new Worlds(api);
+const worlds = new Worlds(api, "states-of-tests");
 
 Object.assign(globalThis, {
   api,

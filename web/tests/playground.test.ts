@@ -23,11 +23,21 @@ interface Browser {
   close(): Promise<void>;
 }
 
-const shows = (page: Page, text: string) =>
-  page.waitForFunction((wanted) => (globalThis as any).playground?.screen().includes(wanted), text);
+async function shows(page: Page, text: string): Promise<void> {
+  const screen = () => page.evaluate(() => (globalThis as any).playground?.screen() as string);
+  try {
+    await page.waitForFunction(
+      (wanted) => (globalThis as any).playground?.screen().includes(wanted), text,
+    );
+  } catch {
+    const status = await page.textContent("#status");
+    throw new Error(`the screen does not show ${text}: ${await screen()} (status: ${status})`);
+  }
+}
 
 async function opened(context: BrowserContext, origin: string): Promise<Page> {
   const page = await context.newPage();
+  page.on("console", (message) => console.error(`page: ${message.text()}`));
   page.on("pageerror", (error) => console.error(`page: ${error}`));
   await page.goto(`${origin}/`);
   await shows(page, "user@sandbox:~$");
@@ -54,9 +64,11 @@ describe("the playground", { skip }, () => {
     await shows(page, "\n42\n");
     await page.waitForSelector("#tree >> text=typed.txt");
     await page.click("#tree >> text=typed.txt");
+    await page.waitForSelector("#editor:not([hidden])");
     assert.equal(await page.inputValue("#text"), "42\n");
     await page.fill("#text", "edited\n");
     await page.click("#editor button[type=submit]");
+    await page.waitForSelector("#status:has-text('saved')");
     await page.click("#terminal");
     await page.keyboard.type("cat typed.txt\n");
     await shows(page, "\nedited\n");
@@ -80,7 +92,9 @@ describe("the playground", { skip }, () => {
     await page.click("#terminal");
     await page.keyboard.type("echo stays > kept.txt; echo written\n");
     await shows(page, "\nwritten\n");
-    await page.waitForTimeout(4000);
+    await page.waitForFunction(() => (globalThis as any).playground.saved()).catch(async () => {
+      throw new Error(`nothing was saved: ${await page.textContent("#status")}`);
+    });
     await page.reload();
     await shows(page, "user@sandbox:~$");
     await page.click("#terminal");

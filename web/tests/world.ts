@@ -8,7 +8,7 @@ import type { Case } from "./check.js";
 export class Worlds {
   private shared: Promise<api.Sandbox> | undefined;
 
-  constructor(private readonly package_: typeof api) {}
+  constructor(private readonly package_: typeof api, private readonly storePlace: string) {}
 
   sandbox(): Promise<api.Sandbox> {
     return (this.shared ??= this.package_.Sandbox.create());
@@ -19,6 +19,7 @@ export class Worlds {
     try {
       await one.run({
         api: this.package_,
+        storePlace: this.storePlace,
         shared: await this.sandbox(),
         create: async (options) => {
           const sandbox = await this.package_.Sandbox.create(options);

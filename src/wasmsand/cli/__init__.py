@@ -16,15 +16,18 @@ from typing import Protocol, cast
 
 from wasmsand import __version__
 from wasmsand.cli import (
+    attach,
     completion,
     cp,
     delegated,
     doctor,
     fork,
+    kill,
     line,
     load,
     ls,
     mcp,
+    ps,
     python,
     restore,
     rpc,
@@ -97,6 +100,9 @@ _SUBCOMMANDS: Mapping[str, Subcommand] = {
     "fork": fork,
     "cp": cp,
     "ls": ls,
+    "ps": ps,
+    "kill": kill,
+    "attach": attach,
     "rpc": rpc,
     "serve": serve,
     "mcp": mcp,

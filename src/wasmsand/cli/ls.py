@@ -45,7 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _list_sandboxes(url: str) -> None:
-    from wasmsand.http.backend import list_sandboxes
+    from wasmsand.http.finding import list_sandboxes
 
     for state in list_sandboxes(url, options.server_token()):
         created = time.strftime("%F %T", time.localtime(state["created_at"]))

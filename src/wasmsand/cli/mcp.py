@@ -10,7 +10,7 @@ from wasmsand import __version__
 from wasmsand.cli import options
 from wasmsand.cli.failure import CliError
 from wasmsand.cli.values import address, positive_integer, seconds, whole_number
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
 
 TOKEN_VARIABLE = "WASMSAND_MCP_TOKEN"
 PROJECT = "/project"
@@ -105,9 +105,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--isolation",
         choices=("none", "process"),
-        default="none",
+        default=None,
         help="run each sandbox in this process, or in a separate one with fewer rights, which "
-        "cannot have mounts (default: %(default)s)",
+        "cannot have mounts (default: a separate one if other machines can reach the address of "
+        "--http and there are no mounts)",
     )
     options.add_copy_in_option(parser)
     options.add_sandbox_options(parser)
@@ -145,9 +146,10 @@ def execute(arguments: argparse.Namespace) -> int:
                 f"--http: {error} (set the environment variable {TOKEN_VARIABLE})"
             ) from None
     made_from = _sandbox_options(arguments)
+    isolation = _isolation(arguments, made_from)
 
     def create() -> Sandbox:
-        sandbox = Sandbox.from_backend(open_backend(made_from, arguments.isolation), made_from)
+        sandbox = Sandbox.from_backend(open_backend(made_from, isolation), made_from)
         try:
             options.copy_in(sandbox, arguments.file)
         except CliError as error:  # a client waits for this sandbox
@@ -182,6 +184,17 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _isolation(arguments: argparse.Namespace, made_from: SandboxOptions) -> Isolation:
+    """Where each sandbox runs."""
+    from wasmsand.serving.hosts import is_loopback
+
+    chosen: Isolation | None = arguments.isolation
+    if chosen is not None:
+        return chosen
+    is_for_others = arguments.http is not None and not is_loopback(arguments.http[0])
+    return "process" if is_for_others and not made_from.mounts else "none"
+
+
 def _sandbox_options(arguments: argparse.Namespace) -> SandboxOptions:
     """The options of each sandbox, with the project."""
     made_from = replace(options.sandbox_options(arguments), timeout_ms=arguments.timeout * 1000)
@@ -199,4 +212,6 @@ def _sandbox_options(arguments: argparse.Namespace) -> SandboxOptions:
     except ValueError as error:
         raise CliError(f"--project: {error}") from None
     cwd = made_from.cwd if arguments.cwd != HOME else PROJECT
-    return replace(made_from, mounts={**made_from.mounts, path: mount}, cwd=cwd)
+    # Compiled files would be among the changes that the model shows or applies.
+    env = {"PYTHONDONTWRITEBYTECODE": "1", **made_from.env}
+    return replace(made_from, mounts={**made_from.mounts, path: mount}, cwd=cwd, env=env)

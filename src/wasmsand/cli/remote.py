@@ -49,14 +49,10 @@ def server_url(arguments: argparse.Namespace) -> str:
 @contextmanager
 def attached(url: str, identity: str) -> Iterator[Sandbox]:
     """An existing sandbox of the server, which keeps running afterwards."""
-    from wasmsand.http.backend import attach_http_backend
     from wasmsand.sdk.sandbox import Sandbox
 
-    backend = attach_http_backend(url, options.server_token(), identity)
-    try:
-        yield Sandbox.from_backend(backend)
-    finally:
-        backend.leave()
+    with Sandbox.connect(url, id=identity, token=options.server_token()) as sandbox:
+        yield sandbox
 
 
 @contextmanager

@@ -50,8 +50,24 @@ The reference is docs/protocols/http.md.
 _OPTIONS = (
     ("--max-sandboxes", int, "maximum number of sandboxes, of all tokens together"),
     ("--max-snapshots", int, "maximum number of snapshots of one sandbox"),
-    ("--idle-seconds", float, "kill a sandbox that has been idle for this time"),
-    ("--lifetime-seconds", float, "kill every sandbox after this time"),
+    (
+        "--idle-seconds",
+        float,
+        "kill a sandbox that has been idle for this time (default: 600; 30 days with --store)",
+    ),
+    (
+        "--lifetime-seconds",
+        float,
+        "kill every sandbox after this time (default: 24 hours; 30 days with --store)",
+    ),
+    (
+        "--idle-pause",
+        float,
+        "with --store: put a sandbox to disk that has been idle for this time; the next request "
+        "brings it back (default: 300)",
+    ),
+    ("--max-stored-sandboxes", int, "with --store: maximum number of sandboxes, also paused ones"),
+    ("--max-stored-bytes", int, "with --store: maximum size of all files there"),
     ("--max-running-commands", int, "maximum number of running commands"),
     ("--max-waiting-commands", int, "maximum number of commands that wait; more are refused"),
     ("--max-command-seconds", float, "longest timeout of a command"),
@@ -94,6 +110,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="TOML file with tokens and their quotas; the environment variable "
         "WASMSAND_TOKENS=NAME:TOKEN,... adds tokens with default quotas",
+    )
+    parser.add_argument(
+        "--store",
+        metavar="DIR",
+        help="keep sandboxes in this directory: they survive a restart of the server, and idle "
+        "ones are put to disk",
     )
     for option, kind, help_text in _OPTIONS:
         type_of: Callable[[str], object] = _whole if kind is int else _seconds
@@ -166,6 +188,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         "host",
         "port",
         "isolation",
+        "store",
         "index_installs",
         *(option[2:].replace("-", "_") for option, _, _ in _OPTIONS),
     ]

@@ -103,7 +103,11 @@ async def _answer(service: Service, route: AnyRoute, request: Request) -> Respon
         entry = None
         if route.has_sandbox:
             entry = service.registry.find(owner, request.path_params["sandbox"])
-            held.enter_context(service.registry.use(entry))
+            changes = route.wakes and (request.method != "GET" or route.passes_through)
+            if route.wakes or request.method != "GET":  # looking at a sandbox is no use of it
+                held.enter_context(service.registry.use(entry, changes=changes))
+            if route.wakes and service.keeping is not None:
+                await service.keeping.wake(entry)
         body = None
         if route.body is not None:
             grow = held.enter_context(service.buffer(owner))

@@ -8,15 +8,12 @@ is garbage-collected, its sandbox is killed; a sandbox that no client uses expir
 from __future__ import annotations
 
 import base64
-import os
-import weakref
-from _thread import start_new_thread
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
 from wasmsand.http.client_copies import HttpCopies
+from wasmsand.http.client_life import HttpLife
 from wasmsand.http.client_ports import HttpPorts
 from wasmsand.http.client_terminals import HttpTerminals
 from wasmsand.http.process import HttpProcess
@@ -31,6 +28,7 @@ from wasmsand.sdk.backend import (
     PackageRequest,
 )
 from wasmsand.sdk.errors import SandboxError, UnsupportedError
+from wasmsand.sdk.opening import ServedLife
 from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
@@ -46,24 +44,37 @@ _COMPILE_SECONDS = 300.0
 first, which does not count against the command's timeout."""
 
 
-def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> HttpBackend:
+def open_http_backend(
+    url: str, token: str | None, options: SandboxOptions, life: ServedLife | None = None
+) -> HttpBackend:
     """Create a sandbox on the server at `url`. Raises `ServerError`, `ConnectionLostError`."""
+    wanted = options_out(options)
+    if life is not None and life.metadata:
+        wanted["metadata"] = dict(life.metadata)
+    if life is not None and life.lifetime_seconds is not None:
+        wanted["lifetime_seconds"] = life.lifetime_seconds
+    return _backend(Transport(url, token), options, "POST", "/v1/sandboxes", wanted)
+
+
+def options_out(options: SandboxOptions) -> dict[str, Any]:
+    """The options that a server needs. Variables, working directory and timeout of commands are
+    the client's; the server keeps them for a client that finds the sandbox by its id."""
     if options.wasm_dir is not None:
         raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
     if options.mounts:
         raise no_mounts(HttpBackend.kind)
-    # Variables, working directory and timeout stay in the client.
-    wanted = {
+    wanted: dict[str, Any] = {
         option.name: getattr(options, option.name)
         for option in OPTIONS
-        if option.is_below_seam and SandboxInterface.HTTP in option.interfaces
+        if SandboxInterface.HTTP in option.interfaces
     }
+    wanted["env"] = dict(options.env)
     if options.network is not None:
-        wanted["network"] = _network(options.network)
-    return _backend(Transport(url, token), options, "POST", "/v1/sandboxes", wanted)
+        wanted["network"] = plain_network_of(options.network)
+    return wanted
 
 
-def _network(network: Network) -> dict[str, Any]:
+def plain_network_of(network: Network) -> dict[str, Any]:
     """What the server needs to know of a network. Contains secrets."""
     from wasmsand.sdk.network import plain_network
 
@@ -73,13 +84,6 @@ def _network(network: Network) -> dict[str, Any]:
                 f"Sandbox.connect does not offer Network({name}=...): it is the server's"
             )
     return plain_network(network)
-
-
-def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBackend:
-    """Use an existing sandbox of the server at `url`. Raises `SandboxClosedError` if there is
-    none with this id, and what `open_http_backend` raises."""
-    path = f"/v1/sandboxes/{quote(identity, safe='')}"
-    return _backend(Transport(url, token), SandboxOptions(), "GET", path)
 
 
 def _backend(
@@ -95,16 +99,7 @@ def _backend(
         raise
 
 
-def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
-    """The token's sandboxes on the server at `url`, as `GET /v1/sandboxes` describes them."""
-    transport = Transport(url, token)
-    try:
-        return list(object_of(transport.ask("GET", "/v1/sandboxes"))["sandboxes"])
-    finally:
-        transport.close()
-
-
-class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
+class HttpBackend(HttpPorts, HttpTerminals, HttpLife, HttpCopies, WithoutDisks):
     """One sandbox on a server."""
 
     kind = "Sandbox.connect"
@@ -117,7 +112,10 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
         identity: str,
         max_command_seconds: float,
         options: SandboxOptions,
+        *,
+        is_found: bool = False,
     ) -> None:
+        """`is_found`: the sandbox existed before, and does not end with this object."""
         self.id = identity
         self.variables = dict(options.env)
         self.cwd = options.cwd
@@ -125,9 +123,7 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
         self._transport = transport
         self._path = f"/v1/sandboxes/{identity}"
         self._adopted = {}
-        self._finalizer = weakref.finalize(self, _abandon, transport, self._path, os.getpid())
-        # At interpreter exit nothing is sent; the sandbox expires.
-        self._finalizer.atexit = False
+        self._begin_life(is_found=is_found)
 
     # Commands.
 
@@ -166,8 +162,11 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
         wanted["open_stdin"] = request.stdin is None
         wanted["inputs"] = request.extra_inputs
         wanted["outputs"] = request.extra_outputs
+        if request.session is not None:
+            wanted["session"] = dict(zip(("kind", "identity"), request.session, strict=True))
         state = self._post("/commands", wanted, seconds=_COMPILE_SECONDS)
-        return HttpProcess(self._transport, f"{self._path}/commands/{state['id']}", state["pid"])
+        path = f"{self._path}/commands/{state['id']}"
+        return HttpProcess(self._transport, path, state["pid"], is_kept=request.session is not None)
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""
@@ -322,17 +321,12 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpCopies, WithoutDisks):
     def close(self) -> None:
         """See `Backend`."""
         self.close_ports()
-        if self._finalizer.detach() is not None:
-            _kill(self._transport, self._path)
-
-    def _hand_over(self) -> None:
-        self._finalizer.detach()
+        self._end_life()
 
     def leave(self) -> None:
         """Disconnect, and let the sandbox live until it expires. The backend is unusable after."""
-        self.close_ports()
-        self._finalizer.detach()
-        self._transport.close()
+        self.keep_alive()
+        self.close()
 
     def _get(self, part: str, **query: object) -> dict[str, Any]:
         return object_of(self._transport.ask("GET", self._path + part, query=query))
@@ -361,18 +355,3 @@ def _wanted(request: CommandRequest) -> dict[str, object]:
 
 def _word(flag: bool) -> str:
     return "true" if flag else "false"
-
-
-def _kill(transport: Transport, path: str) -> None:
-    try:
-        transport.ask("DELETE", path)
-    except SandboxError:
-        pass  # the sandbox has ended, or will expire
-    transport.close()
-
-
-def _abandon(transport: Transport, path: str, owner: int) -> None:
-    """Kill a sandbox that is no longer referenced, on a thread: garbage collection must not wait
-    for the network. In a forked process, do nothing: the sandbox belongs to the parent."""
-    if os.getpid() == owner:
-        start_new_thread(_kill, (transport, path))

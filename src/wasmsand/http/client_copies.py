@@ -2,7 +2,7 @@
 
 A part of `HttpBackend`. Rules: a session of the SDK is a started command on the server; the client
 captures it there before the server copies the sandbox. Restoring keeps the sandbox's id. A snapshot
-is deleted on the server when nobody refers to it here; it ends with its sandbox.
+is deleted on the server when nobody refers to it here. Without a store, it ends with its sandbox.
 """
 
 from __future__ import annotations
@@ -39,15 +39,13 @@ class CapturedCommand:
 class ServerSnapshot:
     """A snapshot on the server, until nobody refers to it."""
 
-    def __init__(
-        self, transport: Transport, sandbox: str, made: dict[str, Any], backend: HttpCopies
-    ) -> None:
+    def __init__(self, transport: Transport, made: dict[str, Any], backend: HttpCopies) -> None:
         """`made` is the server's description of it."""
         self.id = str(made["id"])
         self.size = int(made["size_bytes"])
         self.variables = dict(backend.variables)
         self.cwd = backend.cwd
-        self.path = f"{sandbox}/snapshots/{self.id}"
+        self.path = f"/v1/snapshots/{self.id}"  # it may outlive its sandbox
         finalizer = weakref.finalize(self, _delete_later, transport, self.path, os.getpid())
         finalizer.atexit = False
 
@@ -59,8 +57,10 @@ class HttpCopies:
     cwd: str
     _transport: Transport
     _path: str
-    _adopted: dict[str, tuple[str, int]]
-    """Id and pid of commands that came with a snapshot, by their ids in the original."""
+    _adopted: dict[str, tuple[str, int, int]]
+    """Id, pid and last batch of commands that came with a snapshot or exist already, by their ids
+    in the original."""
+    is_found: bool
 
     def capture(self, process: BackendProcess) -> object:
         """See `Backend`."""
@@ -86,7 +86,7 @@ class HttpCopies:
         # The SDK has refused what runs besides.
         wanted = {"commands": commands, "running": "drop"}
         made = self._transport.ask("POST", f"{self._path}/snapshots", value=wanted)
-        return ServerSnapshot(self._transport, self._path, object_of(made), self)
+        return ServerSnapshot(self._transport, object_of(made), self)
 
     def open_state(self, state: object, options: SandboxOptions) -> HttpBackend:
         """See `Backend`."""
@@ -105,7 +105,7 @@ class HttpCopies:
         wanted = {"snapshot": state.id}
         made = self._transport.ask("POST", f"{self._path}/restore", value=wanted)
         self._hand_over()
-        return _copy(self._transport, made, state, options)
+        return _copy(self._transport, made, state, options, is_found=self.is_found)
 
     def _hand_over(self) -> None:
         """Another object has the sandbox from now on."""
@@ -114,8 +114,13 @@ class HttpCopies:
     def adopt(self, captured: object, *, is_last: bool) -> HttpProcess:
         """See `Backend`."""
         assert isinstance(captured, CapturedCommand)
-        identity, pid = self._adopted[captured.id]
-        return HttpProcess(self._transport, f"{self._path}/commands/{identity}", pid)
+        identity, pid, batch = self._adopted[captured.id]
+        path = f"{self._path}/commands/{identity}"
+        return HttpProcess(self._transport, path, pid, is_kept=True, batch=batch)
+
+    def adopt_later(self, commands: dict[str, tuple[str, int, int]]) -> None:
+        """Commands that `adopt` will be called for."""
+        self._adopted = commands
 
     def save_state(self, state: SandboxState, name: str | None, stream: IO[bytes]) -> None:
         """See `Backend`."""
@@ -186,16 +191,22 @@ class SandboxCopies:
 
 
 def _copy(
-    transport: Transport, answer: bytes, state: ServerSnapshot, options: SandboxOptions
+    transport: Transport,
+    answer: bytes,
+    state: ServerSnapshot,
+    options: SandboxOptions,
+    *,
+    is_found: bool = False,
 ) -> HttpBackend:
     """The backend of the sandbox that `answer` describes."""
     from wasmsand.http.backend import HttpBackend
 
     made = object_of(answer)
-    backend = HttpBackend(transport, str(made["id"]), float(made["max_command_seconds"]), options)
+    longest = float(made["max_command_seconds"])
+    backend = HttpBackend(transport, str(made["id"]), longest, options, is_found=is_found)
     backend.variables = dict(state.variables)
     backend.cwd = state.cwd
-    backend._adopted = {item["was"]: (item["id"], item["pid"]) for item in made["commands"]}
+    backend._adopted = {item["was"]: (item["id"], item["pid"], 0) for item in made["commands"]}
     return backend
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from wasmsand.http.message_types import Milliseconds, RequestMessage, ResponseMessage, Seconds
-from wasmsand.http.messages import SandboxState
+from wasmsand.http.messages import Metadata, SandboxState
 
 CommandIds = Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=64)]
 SnapshotName = Annotated[str, Meta(max_length=255)]
@@ -38,6 +38,8 @@ class ForkSandbox(CopySandbox):
     """As for a new sandbox; null is that of the original."""
     lifetime_seconds: Seconds | None = None
     """As for a new sandbox; null is the server's maximum."""
+    metadata: Metadata | None = None
+    """As for a new sandbox; null is that of the original."""
 
 
 class RestoreSandbox(RequestMessage):
@@ -79,6 +81,8 @@ class SnapshotState(ResponseMessage):
     """A snapshot."""
 
     id: str
+    sandbox: str
+    """The id of its sandbox, which may have ended."""
     name: str
     created_at: float
     """Seconds since 1970."""
@@ -86,6 +90,8 @@ class SnapshotState(ResponseMessage):
     """The kinds of its sessions: "python", or "program" for a captured command."""
     size_bytes: int
     """What it holds at most. Most of it is shared with its sandbox."""
+    is_stored: bool
+    """Whether it is in the server's store, so that it outlives its sandbox and the server."""
 
 
 class SnapshotList(ResponseMessage):
@@ -98,8 +104,15 @@ class SessionState(ResponseMessage):
     """A live session."""
 
     id: str
+    """Of a session that the server drives (`py-…`, `sh-…`), or of the command of a session that a
+    client drives (`cmd-…`)."""
     kind: str
+    """"shell" or "python"."""
     pid: int
+    identity: str = ""
+    """For a session that a client drives: the name that the client gave it."""
+    batch: int = 0
+    """For a session that a client drives: the number of the last batch of its output."""
 
 
 class SessionList(ResponseMessage):

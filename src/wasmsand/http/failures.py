@@ -68,7 +68,13 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
     (sdk.PackageConflictError, 409, sdk.PackageConflictError.code),
     (sdk.IndexNotAllowedError, 403, sdk.IndexNotAllowedError.code),
     (sdk.PackageIndexError, 502, sdk.PackageIndexError.code),
-    (sdk.StateError, 409, "cannot_copy"),
+    (sdk.StateLostError, 410, sdk.StateLostError.code),
+    (sdk.StateVersionError, 409, sdk.StateVersionError.code),
+    (sdk.StateFileError, 422, sdk.StateFileError.code),
+    (sdk.StateImageError, 409, sdk.StateImageError.code),
+    (sdk.StateLimitError, 413, sdk.StateLimitError.code),
+    (sdk.StoreError, 507, sdk.StoreError.code),
+    (sdk.StateError, 409, sdk.StateError.code),
     (sdk.SandboxClosedError, 410, "sandbox_closed"),
     (sdk.ImageMissingError, 500, "image_missing"),
     (ValueError, 400, "invalid_value"),
@@ -76,8 +82,19 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
 """The first match counts, so a class stands before its base classes."""
 
 NO_SNAPSHOT = "snapshot_not_found"
+BATCH_GONE = "batch_gone"
 GONE = frozenset({"sandbox_closed", "sandbox_not_found"})
 """Codes that mean that a sandbox no longer exists."""
+
+
+def lost(what: str) -> ApiFailure:
+    """The failure for a command or session that a stored sandbox does not contain."""
+    return ApiFailure(
+        410,
+        sdk.StateLostError.code,
+        f"{what} ended when the sandbox was stored: it could not be part of the stored state, or "
+        "the server ended before it was stored",
+    )
 
 
 def failure_of(error: Exception) -> ApiFailure | None:

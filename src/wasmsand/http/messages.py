@@ -32,6 +32,10 @@ from wasmsand.sdk.results import ProcessInfo
 
 # Sandboxes.
 
+Metadata = Annotated[
+    dict[Annotated[str, Meta(min_length=1, max_length=64)], Annotated[str, Meta(max_length=1024)]],
+    Meta(max_length=32),
+]
 
 _FIELD_TYPES: Mapping[OptionKind, Any] = {
     OptionKind.COUNT: Positive,
@@ -66,13 +70,15 @@ class CreateSandbox(_Options):
     """Kill the sandbox when it was unused for this long; null is the server's maximum."""
     lifetime_seconds: Seconds | None = None
     """Kill the sandbox at this age; null is the server's maximum."""
+    metadata: Metadata = {}
+    """Names and values for yourself, by which sandboxes can be listed."""
     snapshot: Annotated[str, Meta(max_length=255)] | None = None
     """The id of a snapshot of one of your sandboxes, from which to create this one. It has the
     options of that sandbox, so no other option may be given."""
 
 
 class SandboxState(ResponseMessage):
-    """A live sandbox."""
+    """A sandbox."""
 
     id: str
     created_at: float
@@ -83,10 +89,17 @@ class SandboxState(ResponseMessage):
     timeout_ms: float | None
     max_command_seconds: float
     """The longest timeout of a command."""
+    state: Literal["running", "paused"]
+    """A paused sandbox is on the server's disk; the next request that needs it resumes it."""
+    metadata: dict[str, str]
+    limits: dict[str, int]
+    """The limits of the sandbox, such as `memory_limit_bytes`."""
+    is_stored: bool
+    """Whether the server has a store, so that the sandbox survives a restart of the server."""
 
 
 class SandboxList(ResponseMessage):
-    """The sandboxes of one token."""
+    """The sandboxes of one token, oldest first."""
 
     sandboxes: list[SandboxState]
 
@@ -117,6 +130,14 @@ class RunCommand(RequestMessage):
     stdin_base64: bytes | None = None
 
 
+class SessionTag(RequestMessage):
+    """Says that a command is the interpreter of a session that the client drives itself."""
+
+    kind: Literal["shell", "python"]
+    identity: Annotated[str, Meta(pattern="^[0-9A-Za-z_-]{1,64}$")]
+    """A name by which clients know the session again."""
+
+
 class StartCommand(RunCommand):
     """A command that runs in the background."""
 
@@ -126,6 +147,9 @@ class StartCommand(RunCommand):
     """Additional descriptors that the client writes to."""
     outputs: Annotated[list[Descriptor], Meta(max_length=16)] = []
     """Additional descriptors that the client reads from, besides 1 and 2."""
+    session: SessionTag | None = None
+    """With this, the command is stored with its sandbox and does not keep it from being paused. For
+    our own client: its interpreters follow a protocol that the server knows."""
 
 
 class CommandEnd(ResponseMessage):
@@ -192,6 +216,8 @@ class CommandState(ResponseMessage):
     id: str
     pid: int
     end: CommandEnd | None
+    batch: int
+    """The number of the last batch of its output that was read."""
 
 
 class StartedCommands(ResponseMessage):
@@ -231,80 +257,6 @@ class ProcessList(ResponseMessage):
     processes: list[ProcessInfo]
 
 
-# Python sessions.
-
-
-class OpenPython(RequestMessage):
-    """A Python session."""
-
-    env: dict[str, str] | None = None
-    """Added to the sandbox's variables."""
-    cwd: str | None = None
-    stdin: str = ""
-    """The interpreter's standard input."""
-    user: SandboxUser = "user"
-    """As whom it runs; `root` is the sandbox's own root."""
-
-
-class PythonOpened(ResponseMessage):
-    """An open Python session."""
-
-    id: str
-    pid: int
-
-
-class RunPython(RequestMessage):
-    """Code for a Python session, as a cell of a notebook."""
-
-    code: str
-    timeout_ms: Milliseconds | UnsetType | None = UNSET
-    """Null is the server's maximum; if omitted, the sandbox's `timeout_ms` applies."""
-    inputs: Annotated[list[str], Meta(max_length=1000)] | None = None
-    """Answers to the program's `input()`, in order. When there are no more, it raises EOFError."""
-
-
-class PythonFailure(ResponseMessage):
-    """The exception that ended the code."""
-
-    type: str
-    message: str
-    traceback: str
-
-
-class PythonItem(ResponseMessage):
-    """Something that the code has displayed, or its value."""
-
-    data: dict[str, Any]
-    """The forms by MIME type, as notebooks store them: text, base64 for binary data, JSON values
-    for `application/json`."""
-    metadata: dict[str, Any]
-    is_main: bool
-    """Whether this is the value of the last expression."""
-    display_id: str | None
-
-
-class PythonEnd(ResponseMessage):
-    """How code ended."""
-
-    value: Any
-    """The value of the last expression, if JSON can represent it without a change."""
-    has_value: bool
-    """Whether `value` is the value of the last expression; otherwise `repr` describes it."""
-    repr: str | None
-    error: PythonFailure | None
-    execution_time_ms: float
-    timed_out: bool
-    truncated: bool
-
-
-class PythonOutcome(PythonEnd):
-    """How code ended, its output, and everything that it displayed, in order."""
-
-    stdout: str
-    stderr: str
-    results: list[PythonItem]
-
-
 # Variables.
 
 
@@ -312,6 +264,8 @@ class Variables(ResponseMessage):
     """All variables that a command gets."""
 
     env: dict[str, str]
+    set: dict[str, str]
+    """Those that were set, without the built-in ones."""
 
 
 class ChangeVariables(RequestMessage):

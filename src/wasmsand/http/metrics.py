@@ -69,6 +69,12 @@ class Metrics:
             registry=self._registry,
         )
 
+        self.resume_seconds = Histogram(
+            "wasmsand_resume_seconds",
+            "Time to resume a paused sandbox.",
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
         self.network_events = self._counter(
             "wasmsand_network_events",
             "Look-ups, connections and requests of sandboxes, allowed or refused.",

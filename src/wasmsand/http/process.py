@@ -13,24 +13,31 @@ from _thread import start_new_thread
 from typing import Any
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
+from wasmsand.http.failures import BATCH_GONE
 from wasmsand.http.transport import Transport
 from wasmsand.sdk.backend import STDIN, Ended, Output
-from wasmsand.sdk.errors import ForkedError, SandboxError
+from wasmsand.sdk.errors import ForkedError, SandboxError, ServerError
 from wasmsand.sdk.polled_process import PolledProcess
 
 
 class HttpProcess(PolledProcess):
     """A command on a server."""
 
-    def __init__(self, transport: Transport, path: str, pid: int) -> None:
+    def __init__(
+        self, transport: Transport, path: str, pid: int, *, is_kept: bool = False, batch: int = 0
+    ) -> None:
+        """`is_kept`: the server remembers the command when nobody refers to it here; `batch` is the
+        number of the last batch of its output."""
         self._transport = transport
         self._path = path
         self._pid = pid
         self._reading = threading.Lock()
         # Guarded by the lock:
-        self._number = 0
+        self._number = batch
         self._owner = os.getpid()
-        weakref.finalize(self, _forget, transport, path, self._owner).atexit = False
+        self._is_kept = is_kept
+        if not is_kept:
+            weakref.finalize(self, _forget, transport, path, self._owner).atexit = False
 
     @property
     def path(self) -> str:
@@ -55,7 +62,15 @@ class HttpProcess(PolledProcess):
             return super().read(timeout_seconds)
 
     def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
-        batch = self._get("/output", after=self._number, wait_ms=seconds * 1000)
+        query: dict[str, object] = {"wait_ms": seconds * 1000}
+        try:
+            batch = self._get("/output", after=self._number, **query)
+        except ServerError as error:
+            if error.code != BATCH_GONE or not self._is_kept:
+                raise
+            # Another client has used the session meanwhile: go on after what it has read.
+            self._number = int(self._get("")["batch"])
+            batch = self._get("/output", after=self._number, **query)
         self._uncounted_seconds = batch.get("uncounted_ms", 0.0) / 1000
         is_fresh = batch["number"] != self._number
         self._number = batch["number"]

@@ -9,34 +9,33 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from wasmsand.http import copy_messages as c
 from wasmsand.http import file_messages as f
 from wasmsand.http import messages as m
 from wasmsand.http import network_messages as n
 from wasmsand.http import package_messages as k
 from wasmsand.http import port_messages as p
+from wasmsand.http import session_messages as s
 from wasmsand.http.handlers import (
     commands,
-    copies,
     files,
     network,
     packages,
     ports,
     python,
-    sandboxes,
     server,
+    shells,
     started,
     terminals,
 )
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
+from wasmsand.http.routes_sandboxes import COMMAND, SANDBOX, SANDBOX_ROUTES
 from wasmsand.http.routing import AnyRoute, Call, HttpRoute
 from wasmsand.http.streaming import EVENT_STREAM
-from wasmsand.sdk.results import FileInfo, NetworkRules, Usage
+from wasmsand.sdk.results import FileInfo, NetworkRules
 
-_SANDBOX = "/v1/sandboxes/{sandbox}"
-_COMMAND = _SANDBOX + "/commands/{command}"
-_PYTHON = _SANDBOX + "/python/{python}"
+_PYTHON = SANDBOX + "/python/{python}"
+_SHELL = SANDBOX + "/shells/{shell}"
 
 
 async def _openapi(call: Call[None, None]) -> Response:
@@ -50,104 +49,25 @@ ROUTES: tuple[AnyRoute, ...] = (
     HttpRoute("GET", "/healthz", server.health, "Check the server's health", m.Health, public=True),
     HttpRoute("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
     HttpRoute("GET", "/metrics", server.metrics, "Metrics for Prometheus", CONTENT_TYPE),
-    # Sandboxes.
-    HttpRoute(
-        "POST",
-        "/v1/sandboxes",
-        sandboxes.create,
-        "Create a sandbox; with `snapshot`, the response is a CopiedSandbox",
-        m.SandboxState,
-        body=m.CreateSandbox,
-        status=201,
-    ),
-    HttpRoute("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
-    HttpRoute("GET", _SANDBOX, sandboxes.state, "Show a sandbox", m.SandboxState),
-    HttpRoute("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
-    HttpRoute("GET", _SANDBOX + "/usage", sandboxes.usage, "Show what a sandbox uses", Usage),
-    HttpRoute("GET", _SANDBOX + "/env", sandboxes.variables, "Show all variables", m.Variables),
-    HttpRoute(
-        "PATCH",
-        _SANDBOX + "/env",
-        sandboxes.change_variables,
-        "Set and unset variables",
-        m.Variables,
-        body=m.ChangeVariables,
-    ),
-    # Copies.
-    HttpRoute(
-        "POST",
-        _SANDBOX + "/snapshots",
-        copies.take,
-        "Take a snapshot of a sandbox with its Python sessions",
-        c.SnapshotState,
-        body=c.TakeSnapshot,
-        status=201,
-    ),
-    HttpRoute("GET", _SANDBOX + "/snapshots", copies.listing, "List snapshots", c.SnapshotList),
-    HttpRoute(
-        "DELETE", _SANDBOX + "/snapshots/{snapshot}", copies.delete, "Delete a snapshot", m.Done
-    ),
-    HttpRoute(
-        "POST",
-        _SANDBOX + "/snapshots/{snapshot}/save",
-        copies.save,
-        "Download a snapshot as a file that `Sandbox.load` reads",
-        copies.SAVED,
-        body=c.SaveSnapshot,
-    ),
-    HttpRoute(
-        "POST",
-        _SANDBOX + "/restore",
-        copies.restore,
-        "Make a sandbox what it was when a snapshot was taken",
-        c.CopiedSandbox,
-        body=c.RestoreSandbox,
-    ),
-    HttpRoute(
-        "POST",
-        _SANDBOX + "/fork",
-        copies.fork,
-        "Copy a sandbox with its Python sessions",
-        c.CopiedSandboxes,
-        body=c.ForkSandbox,
-        status=201,
-    ),
-    HttpRoute(
-        "GET", _SANDBOX + "/sessions", copies.sessions, "List Python sessions", c.SessionList
-    ),
-    HttpRoute(
-        "POST",
-        _COMMAND + "/capture",
-        copies.capture,
-        "Capture a started command, for the next copy that names it",
-        m.Done,
-        body=c.CaptureCommand,
-    ),
-    HttpRoute(
-        "POST",
-        _COMMAND + "/captured",
-        copies.captured,
-        "Finish the capture of a started command that has forked",
-        m.Done,
-    ),
+    *SANDBOX_ROUTES,
     # Packages.
     HttpRoute(
         "GET",
-        _SANDBOX + "/packages",
+        SANDBOX + "/packages",
         packages.installed,
         "List installed Python packages",
         k.PackageList,
     ),
     HttpRoute(
         "GET",
-        _SANDBOX + "/packages/available",
+        SANDBOX + "/packages/available",
         packages.available,
         "List the Python packages of the image",
         k.PackageList,
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/packages/install",
+        SANDBOX + "/packages/install",
         packages.install,
         "Install Python packages; the response lists those that are new",
         k.PackageList,
@@ -155,19 +75,17 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/packages/uninstall",
+        SANDBOX + "/packages/uninstall",
         packages.uninstall,
         "Uninstall Python packages",
         m.Done,
         body=k.UninstallPackages,
     ),
     # The network.
-    HttpRoute(
-        "GET", _SANDBOX + "/network", network.rules, "Show the network's rules", NetworkRules
-    ),
+    HttpRoute("GET", SANDBOX + "/network", network.rules, "Show the network's rules", NetworkRules),
     HttpRoute(
         "POST",
-        _SANDBOX + "/network/allow",
+        SANDBOX + "/network/allow",
         network.allow,
         "Allow more hosts, within what your token may allow",
         NetworkRules,
@@ -175,7 +93,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/network/deny",
+        SANDBOX + "/network/deny",
         network.deny,
         "Deny hosts",
         NetworkRules,
@@ -183,7 +101,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "GET",
-        _SANDBOX + "/network/log",
+        SANDBOX + "/network/log",
         network.log,
         "Show what the sandbox did on the network",
         n.NetworkLog,
@@ -191,7 +109,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     # Commands.
     HttpRoute(
         "POST",
-        _SANDBOX + "/run",
+        SANDBOX + "/run",
         commands.run,
         "Run a command to its end",
         m.CommandOutcome,
@@ -200,7 +118,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/commands",
+        SANDBOX + "/commands",
         started.start,
         "Start a command in the background",
         m.CommandState,
@@ -208,21 +126,21 @@ ROUTES: tuple[AnyRoute, ...] = (
         status=201,
     ),
     HttpRoute(
-        "GET", _SANDBOX + "/commands", started.listing, "List started commands", m.StartedCommands
+        "GET", SANDBOX + "/commands", started.listing, "List started commands", m.StartedCommands
     ),
     HttpRoute(
         "GET",
-        _COMMAND,
+        COMMAND,
         started.wait,
         "Show a started command, or wait for its end",
         m.CommandState,
         query=m.WaitCommand,
     ),
-    HttpRoute("DELETE", _COMMAND, started.forget, "Forget a command; it keeps running", m.Done),
-    HttpRoute("POST", _COMMAND + "/kill", started.kill, "Kill a started command", m.Done),
+    HttpRoute("DELETE", COMMAND, started.forget, "Forget a command; it keeps running", m.Done),
+    HttpRoute("POST", COMMAND + "/kill", started.kill, "Kill a started command", m.Done),
     HttpRoute(
         "GET",
-        _COMMAND + "/output",
+        COMMAND + "/output",
         started.output,
         "Read the next output of a started command",
         m.OutputBatch,
@@ -230,7 +148,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "POST",
-        _COMMAND + "/input",
+        COMMAND + "/input",
         started.write_input,
         "Write to an input of a started command",
         m.Written,
@@ -239,16 +157,16 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "DELETE",
-        _COMMAND + "/input",
+        COMMAND + "/input",
         started.close_input,
         "Close an input of a started command",
         m.Done,
         query=m.InputDescriptor,
     ),
-    HttpRoute("GET", _SANDBOX + "/processes", started.processes, "List processes", m.ProcessList),
+    HttpRoute("GET", SANDBOX + "/processes", started.processes, "List processes", m.ProcessList),
     HttpRoute(
         "POST",
-        _SANDBOX + "/processes/{pid}/signal",
+        SANDBOX + "/processes/{pid}/signal",
         started.signal,
         "Send a signal to a process",
         m.Done,
@@ -256,7 +174,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/processes/{pid}/kill",
+        SANDBOX + "/processes/{pid}/kill",
         started.kill_process,
         "Kill a process, or a command with all its processes",
         m.KilledProcess,
@@ -264,11 +182,11 @@ ROUTES: tuple[AnyRoute, ...] = (
     # Python sessions.
     HttpRoute(
         "POST",
-        _SANDBOX + "/python",
+        SANDBOX + "/python",
         python.open_session,
         "Open a Python session",
-        m.PythonOpened,
-        body=m.OpenPython,
+        s.SessionOpened,
+        body=s.OpenPython,
         status=201,
     ),
     HttpRoute(
@@ -276,18 +194,52 @@ ROUTES: tuple[AnyRoute, ...] = (
         _PYTHON + "/run",
         python.run,
         "Run code in a Python session",
-        m.PythonOutcome,
-        body=m.RunPython,
+        s.PythonOutcome,
+        body=s.RunPython,
         also=EVENT_STREAM,
     ),
+    HttpRoute(
+        "POST",
+        _PYTHON + "/interrupt",
+        python.interrupt,
+        "Interrupt the code that a Python session runs",
+        m.Done,
+    ),
     HttpRoute("DELETE", _PYTHON, python.close, "Close a Python session", m.Done),
+    # Shell sessions.
+    HttpRoute(
+        "POST",
+        SANDBOX + "/shells",
+        shells.open_session,
+        "Open a shell session",
+        s.SessionOpened,
+        body=s.OpenShell,
+        status=201,
+    ),
+    HttpRoute(
+        "POST",
+        _SHELL + "/run",
+        shells.run,
+        "Run a script in a shell session",
+        m.CommandOutcome,
+        body=s.RunShell,
+        also=EVENT_STREAM,
+    ),
+    HttpRoute(
+        "POST",
+        _SHELL + "/interrupt",
+        shells.interrupt,
+        "Interrupt the script that a shell session runs",
+        m.Done,
+    ),
+    HttpRoute("DELETE", _SHELL, shells.close, "Close a shell session", m.Done),
     # Servers in the sandbox.
     HttpRoute(
-        "GET", _SANDBOX + "/listening", ports.listing, "List the ports with servers", p.PortList
+        "GET", SANDBOX + "/listening", ports.listing, "List the ports with servers", p.PortList
     ),
     HttpRoute(
         "GET",
-        _SANDBOX + "/listening/{port}",
+        SANDBOX + "/listening/{port}",
         ports.wait,
         "Show whether a program listens on a port, or wait for one",
         p.PortState,
@@ -302,12 +254,12 @@ ROUTES: tuple[AnyRoute, ...] = (
             "*/*",
             passes_through=True,
         )
-        for path in (_SANDBOX + "/ports/{port}", _SANDBOX + "/ports/{port}/{path}")
+        for path in (SANDBOX + "/ports/{port}", SANDBOX + "/ports/{port}/{path}")
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/tunnels/{port}",
+        SANDBOX + "/tunnels/{port}",
         ports.tunnel,
         "Open a stream to a server in the sandbox, with `Upgrade: wasmsand-stream`",
         files.BYTES,
@@ -316,7 +268,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     # Terminals.
     HttpRoute(
         "GET",
-        _SANDBOX + "/terminal",
+        SANDBOX + "/terminal",
         terminals.terminal,
         "Start a program on a pseudo-terminal, over a WebSocket",
         files.BYTES,
@@ -324,10 +276,10 @@ ROUTES: tuple[AnyRoute, ...] = (
         is_websocket=True,
     ),
     # Files.
-    HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=f.ReadFile),
+    HttpRoute("GET", SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=f.ReadFile),
     HttpRoute(
         "PUT",
-        _SANDBOX + "/files",
+        SANDBOX + "/files",
         files.write,
         "Create or replace a file",
         m.Done,
@@ -336,7 +288,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "DELETE",
-        _SANDBOX + "/files",
+        SANDBOX + "/files",
         files.remove,
         "Remove a file or directory",
         m.Done,
@@ -344,7 +296,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/files/batch",
+        SANDBOX + "/files/batch",
         files.write_many,
         "Create or replace several files: all of them, or none",
         m.Done,
@@ -352,7 +304,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/files/append",
+        SANDBOX + "/files/append",
         files.append,
         "Append to a file",
         m.Done,
@@ -360,11 +312,11 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=bytes,
     ),
     HttpRoute(
-        "GET", _SANDBOX + "/files/stat", files.stat, "Show a file", FileInfo, query=f.StatFile
+        "GET", SANDBOX + "/files/stat", files.stat, "Show a file", FileInfo, query=f.StatFile
     ),
     HttpRoute(
         "GET",
-        _SANDBOX + "/files/list",
+        SANDBOX + "/files/list",
         files.listing,
         "List a directory",
         f.FileList,
@@ -372,21 +324,21 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/files/mkdir",
+        SANDBOX + "/files/mkdir",
         files.mkdir,
         "Create a directory",
         m.Done,
         body=f.MakeDirectory,
     ),
     HttpRoute(
-        "POST", _SANDBOX + "/files/rename", files.rename, "Rename or move", m.Done, body=f.TwoPaths
+        "POST", SANDBOX + "/files/rename", files.rename, "Rename or move", m.Done, body=f.TwoPaths
     ),
     HttpRoute(
-        "POST", _SANDBOX + "/files/copy", files.copy, "Copy a file or tree", m.Done, body=f.TwoPaths
+        "POST", SANDBOX + "/files/copy", files.copy, "Copy a file or tree", m.Done, body=f.TwoPaths
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/files/chmod",
+        SANDBOX + "/files/chmod",
         files.chmod,
         "Set permission bits",
         m.Done,
@@ -394,7 +346,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "POST",
-        _SANDBOX + "/files/symlink",
+        SANDBOX + "/files/symlink",
         files.symlink,
         "Create a symbolic link",
         m.Done,
@@ -402,7 +354,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "GET",
-        _SANDBOX + "/files/link",
+        SANDBOX + "/files/link",
         files.read_link,
         "Read a symbolic link",
         f.LinkTarget,
@@ -410,7 +362,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "GET",
-        _SANDBOX + "/files/tar",
+        SANDBOX + "/files/tar",
         files.export_tar,
         "Download a tree as a tar archive",
         files.TAR,
@@ -418,7 +370,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     ),
     HttpRoute(
         "PUT",
-        _SANDBOX + "/files/tar",
+        SANDBOX + "/files/tar",
         files.import_tar,
         "Unpack a tar archive, optionally compressed with gzip",
         m.Done,

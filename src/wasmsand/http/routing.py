@@ -88,6 +88,8 @@ class HttpRoute(Generic[Query, Body]):
     status: int = 200
     public: bool = False
     """Whether no token is needed."""
+    wakes: bool = True
+    """Whether a paused sandbox is resumed for the request."""
     passes_through: bool = False
     """Whether query and body are for a program in the sandbox, as `{path}` is."""
 

@@ -17,6 +17,7 @@ from wasmsand.http.app import application
 from wasmsand.http.routes import ROUTES
 from wasmsand.http.service import Service
 from wasmsand.http.settings import Settings
+from wasmsand.sdk.errors import StateError
 from wasmsand.serving.connections import connection_class
 from wasmsand.serving.hosts import is_loopback
 from wasmsand.serving.listening import allow_descriptors, listen, url_of
@@ -37,9 +38,9 @@ class CannotServe(Exception):
 def serve(settings: Settings, on_listening: Callable[[str], None] | None = None) -> None:
     """Serve until a signal arrives. Calls `on_listening` with the URL. Raises `CannotServe`."""
     listener = _listen(settings)
+    service = _service(settings)
     if on_listening is not None:
         on_listening(url_of(listener))
-    service = Service(settings)
     _server(service).run_until_signal(listener)
     if service.busy_threads:  # they wait for sandboxes that hang; do not wait for them
         leave_process()
@@ -49,7 +50,7 @@ def serve(settings: Settings, on_listening: Callable[[str], None] | None = None)
 def running_server(settings: Settings) -> Iterator[str]:
     """Run a server on a thread of this process; yields its URL."""
     listener = _listen(settings)
-    server = _server(Service(settings))
+    server = _server(_service(settings))
     thread = threading.Thread(
         target=server.run, kwargs={"sockets": [listener]}, name="wasmsand-serve"
     )
@@ -59,6 +60,13 @@ def running_server(settings: Settings) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+def _service(settings: Settings) -> Service:
+    try:
+        return Service(settings)
+    except StateError as error:
+        raise CannotServe(str(error)) from None
 
 
 def _server(service: Service) -> GracefulServer:

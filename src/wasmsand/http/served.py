@@ -1,7 +1,7 @@
 """One sandbox of the server: its backend, and the state that the SDK keeps above a backend.
 
 Owns the sandbox's variables and working directory, for clients without our SDK, and its
-started commands, Python sessions and snapshots. Rules: the SDK's own checks validate every
+started commands and sessions. Rules: the SDK's own checks validate every
 value of a client, so every interface refuses a value with the same message; calls of the
 backend block and run on threads, everything else runs on the event loop.
 """
@@ -9,21 +9,20 @@ backend block and run on threads, everything else runs on the event loop.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 from msgspec import UnsetType
 
-from wasmsand.http.failures import ApiFailure
-from wasmsand.http.messages import OpenPython, RunCommand, StartCommand
+from wasmsand.http.failures import ApiFailure, lost
+from wasmsand.http.messages import RunCommand, SessionTag, StartCommand
+from wasmsand.http.served_sessions import ServedSessions
 from wasmsand.http.started import Started
 from wasmsand.http.terminal_messages import OpenTerminal
 from wasmsand.sdk import arguments
+from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess, CommandRequest
 from wasmsand.sdk.client_programs import (
     Captures,
-    add_session,
     attachment_of,
     snapshot_with,
     take_programs,
@@ -31,16 +30,12 @@ from wasmsand.sdk.client_programs import (
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder
 from wasmsand.sdk.opening import open_backend
 from wasmsand.sdk.options import Isolation, SandboxOptions
-from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.sdk.state import Running, Snapshot
 from wasmsand.sdk.terminal import terminal_request
 
 MAX_STARTED = 64
 """Started commands that one sandbox remembers; ended ones are forgotten when it is full."""
-MAX_INTERPRETERS = 16
-"""Python sessions of one sandbox; ended ones are forgotten when it is full."""
-
 
 MAX_VARIABLE_BYTES = 2 * 1024 * 1024
 """Names and values of a sandbox's variables. The server stores them; a program cannot take
@@ -68,67 +63,40 @@ class ServedSandbox:
         self.env = self.sandbox.env
         self._builder = CommandBuilder(options, self.env.chosen, max_command_seconds)
         self._started: dict[str, Started] = {}
-        self._interpreters: dict[str, Interpreter] = {}
-        self._opening = 0
-        """Python sessions that are being opened. Used on the event loop only."""
+        self._lost: frozenset[str] = frozenset()
+        """Commands that were not part of the stored state."""
+        self.sessions = ServedSessions(self.sandbox, self._attachment, self._builder)
         self.captures = Captures(options.memory_limit_bytes)
-        self.snapshots: dict[str, ServedSnapshot] = {}
-        """By their ids, oldest first. Used on the event loop only, like the following."""
-        self._taking = 0
 
-    @classmethod
-    def of_snapshot(cls, kept: ServedSnapshot, max_command_seconds: float) -> ServedSandbox:
-        """A new sandbox from a snapshot. It calls the sandbox, so run it on a thread; then call
-        `begin_anew` on the event loop."""
-        options = kept.snapshot.state.options
-        sandbox = Sandbox.from_snapshot(kept.snapshot)
-        return cls(options, max_command_seconds, copied=sandbox)
-
-    def begin_anew(self, interpreters: Mapping[str, str]) -> list[tuple[str, Started]]:
-        """After a copy or a restore: find the Python sessions, whose ids are given by identity, and
-        the captured commands. Returns the commands, with their ids in the original."""
+    def begin_anew(
+        self, names: Mapping[str, str], tags: Mapping[str, SessionTag]
+    ) -> list[tuple[str, Started]]:
+        """After a copy or a restore: find the sessions, whose ids are given by identity, and
+        the captured commands, whose `tags` are given by their ids in the original. Returns the
+        commands, with these ids."""
         self._started.clear()
+        self._lost = frozenset()
         self.captures = Captures(self.options.memory_limit_bytes)
-        self._interpreters = {
-            interpreters[session.identity]: Interpreter(interpreters[session.identity], session)
-            for session in self.sandbox.sessions
-            if isinstance(session, PythonSession) and session.identity in interpreters
-        }
+        self.sessions.begin_anew(names)
         programs = take_programs(self.sandbox)
-        return [(was, self.remember(process)) for was, process in programs.items()]
+        return [(was, self.remember(process, tags.get(was))) for was, process in programs.items()]
+
+    def go_on(
+        self, names: Mapping[str, str], commands: Iterable[Started], lost_ids: Iterable[str]
+    ) -> None:
+        """After a resume: the sessions and commands have the ids that they had."""
+        self._lost = frozenset(lost_ids)
+        self.sessions.begin_anew(names, self._lost)
+        self._started = {started.id: started for started in commands}
 
     def take(self, name: str | None, running: Running, commands: Iterable[str]) -> Snapshot:
         """A snapshot. It calls the sandbox, so run it on a thread."""
         return snapshot_with(self.sandbox, name, running, self.captures.take(commands))
 
-    @contextmanager
-    def taking_snapshot(self, most: int) -> Iterator[None]:
-        """Reserve room for a snapshot. Raises `too_many_snapshots`."""
-        if len(self.snapshots) + self._taking >= most:
-            raise ApiFailure(
-                429,
-                "too_many_snapshots",
-                f"the sandbox has {most} snapshots; delete one, or start the server with a larger "
-                "--max-snapshots",
-            )
-        self._taking += 1
-        try:
-            yield
-        finally:
-            self._taking -= 1
-
     @property
-    def snapshot_bytes(self) -> int:
-        """What all snapshots hold at most."""
-        return sum(kept.size_bytes for kept in self.snapshots.values())
-
-    def interpreter_names(self) -> dict[str, str]:
-        """The ids of the Python sessions, by their identity."""
-        return {each.session.identity: each.id for each in self._interpreters.values()}
-
-    def interpreters(self) -> list[Interpreter]:
-        """The live Python sessions, oldest first."""
-        return [each for each in self._interpreters.values() if not each.session.closed]
+    def attachment(self) -> Attachment:
+        """What the parts of the sandbox share."""
+        return self._attachment
 
     @property
     def backend(self) -> Backend:
@@ -197,9 +165,9 @@ class ServedSandbox:
                 "sandbox",
             )
 
-    def remember(self, process: BackendProcess) -> Started:
+    def remember(self, process: BackendProcess, session: SessionTag | None = None) -> Started:
         """Give a started command an id, and remember it."""
-        started = Started(f"cmd-{secrets.token_hex(8)}", process)
+        started = Started(f"cmd-{secrets.token_hex(8)}", process, session)
         self._started[started.id] = started
         return started
 
@@ -207,6 +175,8 @@ class ServedSandbox:
         """A started command by its id. Raises `command_not_found`."""
         started = self._started.get(identity)
         if started is None:
+            if identity in self._lost:
+                raise lost(f"the command {identity}")
             raise ApiFailure(
                 404,
                 "command_not_found",
@@ -223,90 +193,10 @@ class ServedSandbox:
         self._started.pop(started.id, None)
         self.captures.drop(started.id)
 
-    @contextmanager
-    def opening_interpreter(self) -> Iterator[None]:
-        """Reserve room for a Python session. Raises `too_many_sessions`."""
-        for identity, interpreter in list(self._interpreters.items()):
-            if interpreter.session.closed:
-                del self._interpreters[identity]
-        if len(self._interpreters) + self._opening >= MAX_INTERPRETERS:
-            raise ApiFailure(
-                429,
-                "too_many_sessions",
-                f"{MAX_INTERPRETERS} Python sessions are open in this sandbox; close one, or use "
-                "another sandbox",
-            )
-        self._opening += 1
-        try:
-            yield
-        finally:
-            self._opening -= 1
-
-    def open_interpreter(self, wanted: OpenPython) -> PythonSession:
-        """A new Python session. It calls the sandbox, so run it on a thread."""
-        session = PythonSession(
-            self._attachment,
-            self._builder,
-            env=wanted.env,
-            cwd=wanted.cwd,
-            stdin=wanted.stdin,
-            user=wanted.user,
-        )
-        add_session(self.sandbox, session)
-        return session
-
-    def remember_interpreter(self, session: PythonSession) -> Interpreter:
-        """Give a Python session an id, and remember it."""
-        interpreter = Interpreter(f"py-{secrets.token_hex(8)}", session)
-        self._interpreters[interpreter.id] = interpreter
-        return interpreter
-
-    def find_interpreter(self, identity: str) -> Interpreter:
-        """A Python session by its id. Raises `session_not_found`."""
-        interpreter = self._interpreters.get(identity)
-        if interpreter is None:
-            raise ApiFailure(
-                404,
-                "session_not_found",
-                f"no Python session {identity[:64]!r}: it was closed, or never existed",
-            )
-        return interpreter
-
-    def forget_interpreter(self, interpreter: Interpreter) -> None:
-        """Forget a Python session."""
-        self._interpreters.pop(interpreter.id, None)
-
     def timeout_seconds(self, timeout_ms: float | UnsetType | None) -> float | None:
         """The timeout of a run: the client's or the sandbox's, up to the server's maximum."""
         given = SANDBOX_TIMEOUT if isinstance(timeout_ms, UnsetType) else timeout_ms
         return self._builder.seconds(given)
-
-
-@dataclass(frozen=True, slots=True)
-class ServedSnapshot:
-    """A snapshot of a client."""
-
-    id: str
-    snapshot: Snapshot
-    interpreters: Mapping[str, str]
-    """The ids of its Python sessions, by their identity."""
-    size_bytes: int
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, interpreters: Mapping[str, str]) -> ServedSnapshot:
-        """A snapshot with a new id."""
-        identity = f"snap-{secrets.token_hex(12)}"
-        return cls(identity, snapshot, interpreters, snapshot.size_bytes)
-
-
-@dataclass(slots=True)
-class Interpreter:
-    """A Python session of a client."""
-
-    id: str
-    session: PythonSession
-    is_busy: bool = False
-    """Whether a request uses it. Used on the event loop only."""
 
 
 def check_variables(variables: Mapping[str, str]) -> None:

@@ -17,11 +17,16 @@ from typing import Any, TypeVar
 
 from wasmsand.engine.freed_memory import FreedMemory, c_library
 from wasmsand.http.failures import ApiFailure
+from wasmsand.http.keeping import Keeping
 from wasmsand.http.metrics import Metrics
 from wasmsand.http.quotas import Quotas
 from wasmsand.http.registry import Entry, Registry
+from wasmsand.http.served import ServedSandbox
 from wasmsand.http.settings import Settings
+from wasmsand.http.snapshots import ServedSnapshot
+from wasmsand.http.store import ServerStore
 from wasmsand.http.tokens import ANYBODY, Token, TokenTable
+from wasmsand.sdk.errors import StoreError
 from wasmsand.sdk.opening import keep_spare_processes
 from wasmsand.serving.daemons import Daemons
 from wasmsand.serving.endings import Endings
@@ -43,7 +48,9 @@ class Service:
     """A server without its sockets."""
 
     def __init__(self, settings: Settings) -> None:
+        """Raises `StoreError` if the store cannot be used."""
         self.settings = settings
+        store = None if settings.store is None else ServerStore(settings.store)
         self.tokens = TokenTable(settings.tokens)
         self.quotas = Quotas(settings.max_sandboxes)
         self.registry = Registry(self.quotas)
@@ -71,6 +78,13 @@ class Service:
             "What all snapshots hold at most, in bytes.",
             self.registry.count_snapshot_bytes,
         )
+        if store is not None:
+            gauge("wasmsand_sandboxes_paused", "Paused sandboxes.", self.registry.count_paused)
+            gauge(
+                "wasmsand_stored_bytes",
+                "What the store holds, in bytes.",
+                self.registry.count_stored_bytes,
+            )
         gauge(
             "wasmsand_commands_running",
             "Calls that wait for a command: running, or queued for a thread.",
@@ -93,6 +107,10 @@ class Service:
         )
 
         gauge("wasmsand_terminals", "Open terminals.", lambda: self._terminals.total_held)
+        self.keeping: Keeping | None = None
+        if store is not None:
+            self.keeping = Keeping(self, store)
+            self.keeping.load()
 
     def start_thread(self, work: Callable[[], None]) -> None:
         """Run `work`, which must not raise, on a thread. The caller bounds their number."""
@@ -189,6 +207,8 @@ class Service:
             "wasmsand_sandboxes_reserved_bytes": share.bytes,
             "wasmsand_snapshots": self.registry.count_snapshots(owner),
             "wasmsand_snapshot_bytes": self.registry.count_snapshot_bytes(owner),
+            "wasmsand_sandboxes_paused": self.registry.count_paused(owner),
+            "wasmsand_stored_bytes": self.registry.count_stored_bytes(owner),
             "wasmsand_commands_running": self._commands.taken_by(owner.name),
             "wasmsand_file_calls_running": self._files.taken_by(owner.name),
             "wasmsand_buffered_bytes": self._buffered.held(owner.name),
@@ -196,13 +216,53 @@ class Service:
             "wasmsand_terminals": self._terminals.held(owner.name),
         }
 
+    async def reserve(self, owner: Token, size: int) -> None:
+        """Reserve a new sandbox. With a store, idle ones are paused to make room. Raises
+        `quota_exceeded`, `server_full`."""
+        if self.keeping is None:
+            self.quotas.reserve_sandbox(owner, size)
+        else:
+            self.keeping.check_room(owner)
+            await self.keeping.reserve(owner, size)
+
     def end(self, entry: Entry, cause: str) -> asyncio.Future[None]:
-        """Kill a sandbox that was taken from the registry, on a thread. Its quota is given back
-        when it has ended, or after `_END_SECONDS`."""
+        """Kill a sandbox that was taken from the registry. Its quota is given back when it has
+        ended, or after `_END_SECONDS`. With a store, it is removed from there too, but its stored
+        snapshots stay; at shutdown, everything stays."""
         self.metrics.sandboxes_ended.labels(cause).inc()
         log.info("sandbox %s of %s: %s", entry.id, entry.owner.name, cause)
-        self.quotas.release_bytes(entry.owner, entry.sandbox.snapshot_bytes)
-        entry.sandbox.snapshots.clear()
+        endings: list[asyncio.Future[None]] = []
+        if self.keeping is None or cause == "shutdown":
+            self.quotas.release_bytes(entry.owner, entry.held_bytes)
+        else:
+            for kept in entry.snapshots.values():
+                self.registry.orphans[kept.id] = (entry.owner, kept)
+                self.drop_from_memory(entry.owner, kept)
+            endings.append(asyncio.ensure_future(self._forget(self.keeping, entry)))
+        entry.snapshots.clear()
+        if entry.live is not None:
+            endings.append(self._end_live(entry, entry.live))
+        return asyncio.ensure_future(_all(endings))
+
+    async def _forget(self, keeping: Keeping, entry: Entry) -> None:
+        try:
+            await keeping.forget(entry)
+        except StoreError as error:
+            log.error("%s", error)
+
+    def end_in_memory(self, entry: Entry, sandbox: ServedSandbox) -> None:
+        """A sandbox was paused: free its memory, and that of its stored snapshots."""
+        for kept in entry.snapshots.values():
+            self.drop_from_memory(entry.owner, kept)
+        self._end_live(entry, sandbox)
+
+    def drop_from_memory(self, owner: Token, kept: ServedSnapshot) -> None:
+        """Free the memory of a stored snapshot."""
+        if kept.stored_bytes is not None:
+            self.quotas.release_bytes(owner, kept.held_bytes)
+            kept.snapshot = None
+
+    def _end_live(self, entry: Entry, sandbox: ServedSandbox) -> asyncio.Future[None]:
         overdue = False
 
         def is_overdue() -> None:
@@ -220,25 +280,31 @@ class Service:
             self._freed_memory.give_back_soon()
 
         timer = asyncio.get_running_loop().call_later(_END_SECONDS, is_overdue)
-        done = self.endings.run(entry.sandbox.kill)
+        done = self.endings.run(sandbox.kill)
         done.add_done_callback(ended)
         return done
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Kill expired sandboxes until the block ends; then kill all."""
-        reaper = asyncio.create_task(self._reap())
+        """Kill expired sandboxes until the block ends; then kill all. With a store, they are
+        stored first, and stay there."""
+        tasks = [asyncio.create_task(self._reap())]
+        if self.keeping is not None:
+            tasks.append(asyncio.create_task(self.keeping.run()))
         if self.settings.uses_processes:
             keep_spare_processes(self.settings.spare_processes)
         try:
             yield
         finally:
-            reaper.cancel()
+            for task in tasks:
+                task.cancel()
             if self.settings.uses_processes:
                 self.endings.run(lambda: keep_spare_processes(0))
             await self.kill_all()
             self._commands.close()
             self._files.close()
+            if self.keeping is not None:
+                self.keeping.close()
 
     async def _reap(self) -> None:
         while True:
@@ -249,9 +315,16 @@ class Service:
     async def kill_all(self) -> None:
         """Kill every sandbox. Running commands end, and their requests get an error. Do not
         wait for sandboxes that hang."""
+        if self.keeping is not None:
+            await self.keeping.store_all()
         for entry in self.registry.take_all():
             self.end(entry, "shutdown")
         await self.endings.settle(_LAST_ENDS_SECONDS)
+
+
+async def _all(endings: list[asyncio.Future[None]]) -> None:
+    if endings:
+        await asyncio.wait(endings)
 
 
 def _busy(owner: Token, cause: str, option: str) -> ApiFailure:

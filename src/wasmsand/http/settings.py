@@ -19,6 +19,9 @@ MIB = 1024 * KIB
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8750
+_IDLE_SECONDS = 600.0
+_LIFETIME_SECONDS = 24 * 3600.0
+_STORED_SECONDS = 30 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,22 @@ class Settings:
     """Sandboxes of all tokens together."""
     max_snapshots: int = 32
     """Snapshots of one sandbox. Their size counts against the token's `max_memory_bytes`."""
-    idle_seconds: float = 600
-    """A sandbox that was unused for this long is killed. Clients may set less, not more."""
-    lifetime_seconds: float = 24 * 3600
-    """A sandbox of this age is killed, even in use. Clients may set less, not more."""
+    idle_seconds: float | None = None
+    """A sandbox that was unused for this long is killed. Clients may set less, not more. None means
+    10 minutes, and 30 days with a store."""
+    lifetime_seconds: float | None = None
+    """A sandbox of this age is killed, even in use. Clients may set less, not more. None means 24
+    hours, and 30 days with a store."""
+    store: str | None = None
+    """A directory in which sandboxes are kept, so that they survive the server; None means that
+    they end with it."""
+    idle_pause: float = 300
+    """With a store: a sandbox that was unused for this many seconds is put to disk. The next
+    request that needs it brings it back."""
+    max_stored_sandboxes: int = 10_000
+    """With a store: sandboxes of all tokens together, paused ones too."""
+    max_stored_bytes: int = 256 * 1024 * MIB
+    """With a store: the size of all files there."""
     most_output_bytes: int = 256 * MIB
     """The largest `max_output_bytes` that a client may set; likewise the following. A token's
     quota bounds memory and files."""
@@ -111,6 +126,20 @@ class Settings:
     """A stream without output sends a comment this often, so that a lost client is noticed."""
     grace_seconds: float = 10
     """After SIGTERM, running requests may take this long until they are ended."""
+
+    @property
+    def most_idle_seconds(self) -> float:
+        """How long a sandbox may be unused."""
+        if self.idle_seconds is not None:
+            return self.idle_seconds
+        return _IDLE_SECONDS if self.store is None else _STORED_SECONDS
+
+    @property
+    def most_lifetime_seconds(self) -> float:
+        """How old a sandbox may become."""
+        if self.lifetime_seconds is not None:
+            return self.lifetime_seconds
+        return _LIFETIME_SECONDS if self.store is None else _STORED_SECONDS
 
     @property
     def tenants(self) -> int:

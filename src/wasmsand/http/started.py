@@ -1,51 +1,133 @@
 """A started command, which runs on between requests.
 
 Rules: output is sent in numbered batches, and a batch is kept until the client acknowledges
-it, so a lost response loses no output; one request reads at a time.
+it, so a lost response loses no output; one request reads at a time. A command may be a session that
+the client drives itself (`SessionTag`). The server captures it only while no request uses it, and
+while it waits for the client's next request.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
-from wasmsand.http.failures import ApiFailure
-from wasmsand.http.messages import OutputBatch, piece
-from wasmsand.sdk.backend import BackendProcess, Output
+from wasmsand.http.failures import BATCH_GONE, ApiFailure
+from wasmsand.http.messages import CommandEnd, OutputBatch, SessionTag, piece
+from wasmsand.sdk.backend import BackendProcess, Ended, Output
+from wasmsand.sdk.shell import STATUS_FD, STATUS_REQUEST
 
 Pieces = tuple[Output, ...] | None
 InThread = Callable[[Callable[[], Pieces]], Awaitable[Pieces]]
+_TOKEN_LENGTH = 16
 
 
 class Started:
-    """One started command."""
+    """One started command. Used on the event loop only."""
 
-    def __init__(self, identity: str, process: BackendProcess) -> None:
+    def __init__(
+        self, identity: str, process: BackendProcess, session: SessionTag | None = None
+    ) -> None:
         self.id = identity
         self.process = process
+        self.session = session
         self._reading = asyncio.Lock()
         self._last = OutputBatch(number=0, pieces=[], ended=False)
+        self._waiting: tuple[Output, ...] | None = None
+        """Output that was read and not sent: the next batch."""
+        self._is_resumed = False
+        self._users = 0
+        self._free = asyncio.Event()
+        self._free.set()
+        self._turn = _ShellTurn()
+
+    @classmethod
+    def resumed(
+        cls,
+        identity: str,
+        process: BackendProcess,
+        session: SessionTag | None,
+        waiting: tuple[Output, ...],
+        last: OutputBatch,
+    ) -> Started:
+        """A command of a stored sandbox."""
+        started = cls(identity, process, session)
+        started._waiting = waiting or None
+        started._last = last
+        started._is_resumed = True
+        return started
+
+    @property
+    def last(self) -> OutputBatch:
+        """The last batch that was sent, which the client may ask for again."""
+        return self._last
+
+    @property
+    def waiting(self) -> tuple[Output, ...]:
+        """Output that was read and not sent."""
+        return self._waiting or ()
+
+    def put_back(self, outputs: tuple[Output, ...]) -> None:
+        """Output that was read and not sent."""
+        if outputs:
+            self._waiting = (*self.waiting, *outputs)
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[BackendProcess]:
+        """A request uses the command, and so it is not captured."""
+        await self._free.wait()
+        self._users += 1
+        try:
+            yield self.process
+        finally:
+            self._users -= 1
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request uses it, and a session waits for the client's next request."""
+        return not self._users and not self._turn.is_taken
+
+    def hold(self) -> None:
+        """Let requests wait until `let_go`; the command must be idle."""
+        self._free.clear()
+
+    def let_go(self) -> None:
+        """See `hold`."""
+        self._free.set()
+
+    def note_input(self, data: bytes) -> None:
+        """The client is about to write this to a session."""
+        if self.session is not None and self.session.kind == "shell":
+            self._turn.note_input(data)
 
     async def batch(self, after: int, seconds: float, in_thread: InThread) -> OutputBatch:
         """The batch after number `after`. If there is no output for `seconds`, an empty batch
         with the number `after`."""
         async with self._reading:
+            if self._is_resumed:
+                # The client may have received batches that the stored state does not know.
+                self._is_resumed = False
+                if after != self._last.number - 1:
+                    self._last = OutputBatch(number=after, pieces=[], ended=False)
             if after == self._last.number - 1:
                 return self._last
             if after != self._last.number:
                 raise ApiFailure(
                     409,
-                    "batch_gone",
+                    BATCH_GONE,
                     f"the next batch of output is {self._last.number + 1}, not {after + 1}: "
                     "another client reads this command's output too",
                 )
             if self._last.ended:
                 return self._last
-            pieces = await in_thread(lambda: output_of(self.process, seconds))
+            pieces, self._waiting = self._waiting, None
+            if pieces is None:
+                pieces = await in_thread(lambda: output_of(self.process, seconds))
             if pieces is None:
                 return OutputBatch(
                     number=self._last.number, pieces=[], ended=False, uncounted_ms=self._uncounted()
                 )
+            self._turn.note_output(pieces)
             self._last = OutputBatch(
                 number=self._last.number + 1,
                 pieces=[piece(output.fd, output.data) for output in pieces],
@@ -58,9 +140,44 @@ class Started:
         return self.process.uncounted_seconds() * 1000
 
 
+class _ShellTurn:
+    """Whether a shell has a request of its client: the client has sent a line that asks for a
+    status, and has not received that status yet."""
+
+    def __init__(self) -> None:
+        self._token: bytes | None = None
+        """The token of the status that is awaited; empty if half a request was sent."""
+        self._report = b""
+
+    @property
+    def is_taken(self) -> bool:
+        return self._token is not None
+
+    def note_input(self, data: bytes) -> None:
+        found = STATUS_REQUEST.search(data[-200:])
+        self._token, self._report = (found[1] if found else b""), b""
+
+    def note_output(self, outputs: tuple[Output, ...]) -> None:
+        if self._token:
+            self._report += b"".join(each.data for each in outputs if each.fd == STATUS_FD)
+            if self._token in self._report:
+                self._token = None
+            self._report = self._report[-_TOKEN_LENGTH:]
+
+
 def output_of(process: BackendProcess, seconds: float) -> Pieces:
     """The next output; empty when the output has ended; None if there is none for `seconds`."""
     try:
         return process.read(seconds)
     except TimeoutError:
         return None
+
+
+def command_end(ended: Ended) -> CommandEnd:
+    """`ended` as a JSON message."""
+    return CommandEnd(
+        exit_code=ended.exit_code,
+        timed_out=ended.timed_out,
+        execution_time_ms=ended.seconds * 1000,
+        notices=list(ended.notices),
+    )

@@ -41,6 +41,10 @@ class Quota:
     is created."""
     max_running_commands: int = 48
     requests_per_second: float = 1000
+    max_stored_sandboxes: int = 1000
+    """With a store: sandboxes, paused ones too; and as many snapshots."""
+    max_stored_bytes: int = 16 * 1024**3
+    """With a store: the size of the files of its sandboxes and snapshots there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ class Token:
         return cls(name, digest, quota or Quota(), trusted, all_metrics, network)
 
 
-_NO_QUOTA = Quota(2**31, 2**63, 2**31, 1e9)
+_NO_QUOTA = Quota(2**31, 2**63, 2**31, 1e9, 2**31, 2**63)
 ANYBODY = Token("anybody", b"", _NO_QUOTA, trusted=True, all_metrics=True)
 """Every client of a server without tokens: only the server's own limits apply."""
 PUBLIC = Token("(public)", b"")
@@ -105,6 +109,10 @@ class TokenTable:
     def is_open(self) -> bool:
         """Whether the server has no tokens, so that everybody may use it."""
         return not self._tokens
+
+    def named(self, name: str) -> Token | None:
+        """The token with this name."""
+        return next((token for token in self._tokens if token.name == name), None)
 
     def authenticate(self, authorization: str | None) -> Token | None:
         """The token in an `Authorization` header; None if there is none or it is unknown."""
@@ -126,6 +134,8 @@ class _FileToken(msgspec.Struct, forbid_unknown_fields=True):
     max_memory_bytes: int | None = None
     max_running_commands: int | None = None
     requests_per_second: float | None = None
+    max_stored_sandboxes: int | None = None
+    max_stored_bytes: int | None = None
     trusted: bool = False
     all_metrics: bool = False
     network: list[str] | dict[str, Any] | None = None

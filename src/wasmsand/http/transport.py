@@ -202,7 +202,7 @@ class Transport:
             cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return ConnectionLostError(
             f"the server at {self.url} has ended or cannot be reached ({cause}); if it was "
-            "restarted, its sandboxes are lost: create a new one"
+            "restarted without a store, its sandboxes are lost: create a new one"
         )
 
     def close(self) -> None:

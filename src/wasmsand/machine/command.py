@@ -44,6 +44,9 @@ class CommandRequest:
     """For started commands: further descriptors, beside 1 and 2, from which the host reads."""
     user: str = DEFAULT_USER
     """As whom it runs: `user`, or `root` of the sandbox."""
+    session: tuple[str, str] | None = None
+    """If the command is the interpreter of a session: the session's kind and identity. A server
+    needs them to store the session, and to list it for other clients."""
 
 
 @dataclass(frozen=True, slots=True)

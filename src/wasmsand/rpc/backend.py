@@ -11,7 +11,7 @@ import os
 import weakref
 from _thread import start_new_thread
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from wasmsand.rpc import values
 from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
@@ -39,10 +39,7 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
 from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutDisks, no_mounts
-
-if TYPE_CHECKING:
-    from wasmsand.sdk.network import Network
+from wasmsand.sdk.unsupported import WithoutDisks, no_mounts, unsupported
 
 log = logging.getLogger("wasmsand.rpc")
 
@@ -71,6 +68,47 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
+def open_connection(options: SandboxOptions) -> RpcConnection:
+    """Start a process for a sandbox with these options. Only one for a network may make
+    connections."""
+    directories = [] if options.wasm_dir is None else [options.wasm_dir]
+    network = options.network
+    if network is None:
+        return RpcConnection(_longest_line(options), directories)
+    if network.ask is not None:
+        raise unsupported(ProcessBackend.kind, "Network(ask=...)")
+    # Imported here, because most sandboxes have no network.
+    from wasmsand.sdk.network import uses_host_proxy
+
+    return RpcConnection(
+        _longest_line(options),
+        directories,
+        network=True,
+        host_proxy=uses_host_proxy(network),
+        on_notification=event_receiver(network),
+    )
+
+
+def spare_for(options: SandboxOptions) -> RpcConnection | None:
+    """A process that is ready for a sandbox with these options, if there is one."""
+    if options.network is not None or options.wasm_dir is not None:
+        return None
+    return take_spare(_longest_line(options))
+
+
+def send_pieces(address: SandboxAddress, begun: Params, pieces: Iterable[bytes]) -> None:
+    """Write pieces to the stream that a method has begun, and finish it. Raises `RpcError`."""
+    stream = begun.integer("stream")
+    try:
+        for piece in pieces:
+            for start in range(0, len(piece), _PIECE):
+                data = values.data_out(piece[start : start + _PIECE])
+                address.call("streams.write", {"stream": stream, "data": data})
+        address.call("streams.finish", {"stream": stream})
+    finally:
+        address.notify("streams.close", stream=stream)
+
+
 class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessTerminals, ProcessCopies, WithoutDisks):
     """A machine in a separate process, as a `Backend`."""
 
@@ -82,38 +120,16 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessTerminals, ProcessCopi
         self.variables = dict(options.env)
         self.cwd = options.cwd
         self._has_network = options.network is not None
-        if options.network is not None:
-            self._connect_with_network(options, options.network)
-            return
-        spare = take_spare(_longest_line(options)) if options.wasm_dir is None else None
+        spare = spare_for(options)
         if spare is not None:
             try:
                 self._begin(spare, options, _SPARE_SECONDS)
                 return
             except SandboxClosedError:
                 pass  # the spare died or hangs: start a new process instead
-        if options.wasm_dir is None:
-            self._begin(RpcConnection(_longest_line(options)), options, ANSWER_SECONDS)
-        else:
-            # Compiling the programs of wasm_dir may take long, so there is no timeout.
-            connection = RpcConnection(_longest_line(options), [options.wasm_dir])
-            self._begin(connection, options, None)
-
-    def _connect_with_network(self, options: SandboxOptions, network: Network) -> None:
-        """Start a process that may make connections. Spare processes may not."""
-        if network.ask is not None:
-            raise self._unsupported("Network(ask=...)")
-        # Imported here, because most sandboxes have no network.
-        from wasmsand.sdk.network import uses_host_proxy
-
-        connection = RpcConnection(
-            _longest_line(options),
-            [] if options.wasm_dir is None else [options.wasm_dir],
-            network=True,
-            host_proxy=uses_host_proxy(network),
-            on_notification=event_receiver(network),
-        )
-        self._begin(connection, options, ANSWER_SECONDS if options.wasm_dir is None else None)
+        # Compiling the programs of wasm_dir may take long, so there is no timeout.
+        seconds = ANSWER_SECONDS if options.wasm_dir is None else None
+        self._begin(open_connection(options), options, seconds)
 
     def _begin(
         self, connection: RpcConnection, options: SandboxOptions, seconds: float | None
@@ -318,15 +334,8 @@ class ProcessBackend(ProcessNetwork, ProcessPorts, ProcessTerminals, ProcessCopi
         self._send_pieces(self._call("files.importTar", path=path), pieces)
 
     def _send_pieces(self, begun: Params, pieces: Iterable[bytes]) -> None:
-        stream = begun.integer("stream")
-        try:
-            for piece in pieces:
-                for start in range(0, len(piece), _PIECE):
-                    data = values.data_out(piece[start : start + _PIECE])
-                    self._call("streams.write", stream=stream, data=data)
-            self._call("streams.finish", stream=stream)
-        finally:
-            self._connection.notify("streams.close", stream=stream)
+        with failures():
+            send_pieces(self._connection, begun, pieces)
 
     # Packages.
 

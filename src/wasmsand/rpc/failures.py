@@ -15,11 +15,11 @@ from wasmsand.sdk.errors import (
     ImageMissingError,
     SandboxClosedError,
     SandboxError,
-    StateError,
     WasmDirError,
     file_error,
     package_error,
     port_error,
+    state_error,
 )
 
 
@@ -53,7 +53,8 @@ def _exception(error: RpcError) -> Exception:
             message = error.message.removeprefix(f"{errno_name}: ")
             return package_error(str(data.get("code")), message, str(data.get("package", "")))
         case "state":
-            return StateError(error.message.removeprefix(f"{errno_name}: "))
+            message = error.message.removeprefix(f"{errno_name}: ")
+            return state_error(str(data.get("code")), message)
         case "closed":
             return SandboxClosedError(error.message)
     if error.code == INVALID_PARAMS:

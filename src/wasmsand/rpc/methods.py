@@ -13,6 +13,7 @@ from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.methods_commands import COMMAND_METHODS
 from wasmsand.rpc.methods_copies import COPY_METHODS
 from wasmsand.rpc.methods_files import FILE_METHODS
+from wasmsand.rpc.methods_loading import LOADING_METHODS
 from wasmsand.rpc.methods_network import NETWORK_METHODS, with_events
 from wasmsand.rpc.methods_packages import PACKAGE_METHODS
 from wasmsand.rpc.methods_ports import PORT_METHODS
@@ -85,6 +86,7 @@ METHODS: Final = {
     method.name: method
     for method in (
         Method("create", _create, (), ("wasmDir", *_OPTIONAL)),
+        *LOADING_METHODS,
         *COMMAND_METHODS,
         *FILE_METHODS,
         *SESSION_METHODS,

@@ -70,7 +70,7 @@ def _delete(session: RpcSession, params: Params) -> Result:
 def _restore(session: RpcSession, params: Params) -> Result:
     kept = session.family.snapshot(params.text("snapshot"))
     session.restore(kept.snapshot, kept.numbers)
-    return _contents(session)
+    return contents(session)
 
 
 def _open(session: RpcSession, params: Params) -> Result:
@@ -96,11 +96,12 @@ def _fork(session: RpcSession, params: Params) -> Result:
 def _copy(session: RpcSession, kept: KeptSnapshot) -> Result:
     copy = session.family.add(lambda: Sandbox.from_snapshot(kept.snapshot))
     copy.number_sessions(kept.numbers)
-    return {"sandbox": copy.number, **_contents(copy)}
+    return {"sandbox": copy.number, **contents(copy)}
 
 
-def _contents(session: RpcSession) -> Result:
-    """What a client has to know of a copy: its sessions, and its captured commands."""
+def contents(session: RpcSession) -> Result:
+    """What a client has to know of a copy, or of a loaded sandbox: its sessions, and its captured
+    commands."""
     commands = []
     for identity, process in take_programs(session.sandbox).items():
         number = session.commands.add(process)

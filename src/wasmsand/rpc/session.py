@@ -35,7 +35,7 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.sdk.shell import Shell
-from wasmsand.sdk.state import Snapshot
+from wasmsand.sdk.state import SavedSession, Snapshot
 
 if TYPE_CHECKING:
     from wasmsand.rpc.family import Family
@@ -124,6 +124,8 @@ class RpcSession:
         self._builder: CommandBuilder | None = None
         self.ended = False
         """Whether the client has called `kill`."""
+        self.loaded: tuple[SavedSession, ...] = ()
+        """The sessions of a file that was loaded, until the client has asked for them."""
         self.captures = Captures(0)
         self.commands: Handles[BackendProcess] = Handles(
             "command", _COMMANDS_MAX, lambda process: process.kill()
@@ -269,7 +271,7 @@ def sandbox_failures() -> Iterator[None]:
     except SandboxClosedError as error:
         raise sandbox_error("ENODEV", str(error), kind="closed") from None
     except StateError as error:
-        raise sandbox_error("EBUSY", str(error), kind="state") from None
+        raise sandbox_error("EBUSY", str(error), kind="state", code=error.code) from None
     except SandboxError as error:
         raise sandbox_error("EIO", str(error)) from None
     except ValueError as error:  # an invalid value; types were checked before

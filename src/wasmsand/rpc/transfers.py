@@ -103,5 +103,27 @@ class Incoming:
             self._changed.notify_all()
 
 
+class PieceStream:
+    """Pieces as a binary stream that can be read once."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+        self._rest = memoryview(b"")
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes; none at the end."""
+        if size < 0:
+            whole = b"".join((bytes(self._rest), *self._pieces))
+            self._rest = memoryview(b"")
+            return whole
+        while size and not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return b""
+            self._rest = memoryview(piece)
+        taken, self._rest = bytes(self._rest[:size]), self._rest[size:]
+        return taken
+
+
 class _Abandoned(Exception):
     """The client has aborted the transfer."""

@@ -16,6 +16,9 @@ _LAST_SIGNAL = 64
 _READ_STEP = 1024 * 1024
 _PACKAGES_MAX = 1000
 _REQUIREMENT_LENGTH_MAX = 500
+_METADATA_MAX = 32
+_METADATA_NAME_MAX = 64
+_METADATA_VALUE_MAX = 1024
 _LONGEST_TIMEOUT_MS = 10**12
 """Thirty years; a longer timeout would overflow the host's timers."""
 
@@ -274,6 +277,39 @@ def rules(name: str, value: object) -> tuple[str, ...]:
         if not isinstance(rule, str):
             raise TypeError(f"{name}[{index}] must be a str, not {_kind(rule)}")
     return tuple(value)
+
+
+def seconds(name: str, value: object) -> float:
+    """`value` as a positive number of seconds."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number of seconds, not {_kind(value)}")
+    if not 0 < value <= _LONGEST_TIMEOUT_MS / 1000:
+        raise ValueError(f"{name} must be a positive number of seconds, not {value}")
+    return float(value)
+
+
+def metadata(name: str, value: object) -> dict[str, str]:
+    """`value` as names and values of a sandbox on a server."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a mapping of str to str, not {_kind(value)}")
+    for key, item in value.items():
+        if not isinstance(key, str) or not isinstance(item, str):
+            raise TypeError(f"{name} must be a mapping of str to str")
+        if not 0 < len(key) <= _METADATA_NAME_MAX or len(item) > _METADATA_VALUE_MAX:
+            raise ValueError(
+                f"{name}: names have 1 to {_METADATA_NAME_MAX} characters, values at most "
+                f"{_METADATA_VALUE_MAX}: {key[:80]!r}"
+            )
+    if len(value) > _METADATA_MAX:
+        raise ValueError(f"{name} may have {_METADATA_MAX} entries, not {len(value)}")
+    return dict(value)
+
+
+def nothing_else(id: str, **given: object) -> None:
+    """Refuse arguments that have no meaning with an `id`."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} is for a new sandbox; {id[:64]!r} exists already")
 
 
 def callback(name: str, value: object) -> None:

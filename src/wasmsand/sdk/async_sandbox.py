@@ -50,6 +50,7 @@ from wasmsand.sdk.results import (
     PortInfo,
     ProcessInfo,
     PythonResult,
+    SandboxInfo,
     Usage,
 )
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
@@ -293,7 +294,7 @@ class AsyncFileWatch:
         self._stream = Stream(lambda: iter(blocking))
         self._turns = Turns()
 
-    async def poll(self) -> list[FileEvent]:
+    async def poll(self) -> builtins.list[FileEvent]:
         """Return the changes since the last poll without waiting: deletions first, then by path."""
         return await self._turns.call(self._blocking.poll)
 
@@ -1030,6 +1031,97 @@ class AsyncSandbox:
     snapshots: Snapshots
     "The snapshots that were taken of the sandbox."
 
+    @property
+    def id(self) -> str:
+        """The id of the sandbox. `Sandbox.connect(url, id=...)` finds a sandbox on a server by
+        it.
+        """
+        return self._blocking.id
+
+    @property
+    def name(self) -> str | None:
+        """The name in its store, if the sandbox was opened with `open`."""
+        return self._blocking.name
+
+    @staticmethod
+    async def list(
+        url: str,
+        *,
+        token: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        state: str | None = None,
+    ) -> builtins.list[SandboxInfo]:
+        """The sandboxes of `token` on the server at `url`, oldest first: all, or those that have
+        `metadata`, or those in a `state` (`"running"`, `"paused"`).
+        """
+        return await call(Sandbox.list, url, token=token, metadata=metadata, state=state)
+
+    @staticmethod
+    async def kill_by_id(url: str, id: str, *, token: str | None = None) -> bool:
+        """Kill a sandbox of the server at `url`, paused or not. Returns False if it has none with
+        this id.
+        """
+        return await call(Sandbox.kill_by_id, url, id, token=token)
+
+    async def info(self) -> SandboxInfo:
+        """What the sandbox is: its id, state and metadata, and when it ends."""
+        return await call(self._blocking.info)
+
+    async def set_timeout(self, seconds: float) -> None:
+        """Let a sandbox on a server end in `seconds` from now, even in use; later calls replace
+        earlier ones. It is then killed, and removed from the server's store. The server's own
+        limits of age and idleness still apply.
+        """
+        await call(self._blocking.set_timeout, seconds)
+
+    async def flush(self) -> None:
+        """Write a sandbox that was opened with `open` to its store now.
+
+        Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
+        written.
+        """
+        await call(self._blocking.flush)
+
+    async def pause(self, *, running: Running = "refuse") -> None:
+        """Write a sandbox to its store, and free its memory: one that was opened with `open`, or
+        one on a server that has a store. Its next use resumes it, with its sessions.
+
+        What runs is refused (`StateError`) or, with `running="drop"`, ended.
+        """
+        await call(self._blocking.pause, running=running)
+
+    async def resume(self) -> None:
+        """Resume a paused sandbox now; otherwise, its next use does."""
+        await call(self._blocking.resume)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the sandbox is paused: its next use resumes it. For a sandbox on a server, `info`
+        tells.
+        """
+        return self._blocking.paused
+
+    async def disconnect(self) -> None:
+        """Leave a sandbox on a server as it is: it goes on there, and this object ends.
+        `Sandbox.connect(url, id=...)` finds it again.
+        """
+        await call(self._blocking.disconnect)
+
+    async def kill(self, *, discard: bool = False) -> None:
+        """End every process and delete every file. Calling it again does nothing.
+
+        A sandbox that was opened with `open` is written to its store first, unless `discard`. If
+        that fails, `kill` raises `StoreError`, and the sandbox stays. A sandbox on a server is also
+        removed from the server's store.
+        """
+        await call(self._blocking.kill, discard=discard)
+
+    async def close(self) -> None:
+        """What happens at the end of a `with` block: `kill`, or `disconnect` for a sandbox on a
+        server that was found by its id.
+        """
+        await call(self._blocking.close)
+
     def __init__(
         self,
         *,
@@ -1137,14 +1229,36 @@ class AsyncSandbox:
 
     @classmethod
     async def connect(
-        cls, url: str, *, token: str | None = None, options: SandboxOptions | None = None
+        cls,
+        url: str,
+        *,
+        id: str | None = None,
+        token: str | None = None,
+        options: SandboxOptions | None = None,
+        metadata: Mapping[str, str] | None = None,
+        lifetime_seconds: float | None = None,
     ) -> AsyncSandbox:
-        """Create a sandbox on the server at `url` (see `wasmsand serve`), with the same API.
+        """Create a sandbox on the server at `url` (see `wasmsand serve`), with the same API. With
+        `id`, use a sandbox that the server has already, with its sessions.
 
-        `token` is a token that the server accepts; `options` are those of the constructor.
+        `token` is a token that the server accepts; `options` are those of the constructor. With
+        `id`, only `network` of the options is sent, if the sandbox is paused: a server does not
+        store secrets. `metadata` are names and values by which `Sandbox.list` finds sandboxes.
+        After `lifetime_seconds` the server kills the sandbox; see `set_timeout`. A sandbox that was
+        found by its `id` is not killed at the end of a `with` block, nor when it is collected.
+        Raises `SandboxClosedError` if the server has no sandbox with this `id`.
         """
         return cls._around(
-            await obtain(Sandbox.kill, Sandbox.connect, url, token=token, options=options)
+            await obtain(
+                Sandbox.kill,
+                Sandbox.connect,
+                url,
+                id=id,
+                token=token,
+                options=options,
+                metadata=metadata,
+                lifetime_seconds=lifetime_seconds,
+            )
         )
 
     @classmethod
@@ -1229,7 +1343,7 @@ class AsyncSandbox:
         )
 
     @property
-    def sessions(self) -> list[AsyncShell | AsyncPythonSession]:
+    def sessions(self) -> builtins.list[AsyncShell | AsyncPythonSession]:
         """The sessions that have not ended, in the order in which they were opened. A copy of the
         sandbox has its own at the same positions.
         """
@@ -1257,11 +1371,13 @@ class AsyncSandbox:
     async def fork(self, count: None = None, *, running: Running = "refuse") -> AsyncSandbox: ...
 
     @overload
-    async def fork(self, count: int, *, running: Running = "refuse") -> list[AsyncSandbox]: ...
+    async def fork(
+        self, count: int, *, running: Running = "refuse"
+    ) -> builtins.list[AsyncSandbox]: ...
 
     async def fork(
         self, count: int | None = None, *, running: Running = "refuse"
-    ) -> AsyncSandbox | list[AsyncSandbox]:
+    ) -> AsyncSandbox | builtins.list[AsyncSandbox]:
         """Make a copy of the whole sandbox, or a list of `count` copies, with live sessions. They
         share everything until one of them writes, and none sees what another does.
 
@@ -1295,8 +1411,12 @@ class AsyncSandbox:
         *,
         options: SandboxOptions | None = None,
         only_files: bool = False,
+        isolation: Isolation = "none",
+        url: str | None = None,
+        token: str | None = None,
     ) -> AsyncSandbox:
-        """Create a sandbox from a file of `save`, or from a binary stream.
+        """Create a sandbox from a file of `save`, or from a binary stream: in this process, in a
+        separate one (`isolation="process"`), or on the server at `url`.
 
         The file may come from anybody: it grants nothing. Its limits are used as far as they are
         not above the default ones. With `options`, these are used instead, for example to allow
@@ -1308,7 +1428,16 @@ class AsyncSandbox:
         `StateLimitError` if it does not fit.
         """
         return cls._around(
-            await obtain(Sandbox.kill, Sandbox.load, source, options=options, only_files=only_files)
+            await obtain(
+                Sandbox.kill,
+                Sandbox.load,
+                source,
+                options=options,
+                only_files=only_files,
+                isolation=isolation,
+                url=url,
+                token=token,
+            )
         )
 
     @classmethod
@@ -1343,36 +1472,6 @@ class AsyncSandbox:
                 only_files=only_files,
             )
         )
-
-    @property
-    def name(self) -> str | None:
-        """The name in its store, if the sandbox was opened with `open`."""
-        return self._blocking.name
-
-    async def flush(self) -> None:
-        """Write a sandbox that was opened with `open` to its store now.
-
-        Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
-        written.
-        """
-        await call(self._blocking.flush)
-
-    async def pause(self, *, running: Running = "refuse") -> None:
-        """Write a sandbox that was opened with `open` to its store, and free its memory. Its next
-        use resumes it, with its sessions.
-
-        What runs is refused (`StateError`) or, with `running="drop"`, ended.
-        """
-        await call(self._blocking.pause, running=running)
-
-    async def resume(self) -> None:
-        """Resume a paused sandbox now; otherwise, its next use does."""
-        await call(self._blocking.resume)
-
-    @property
-    def paused(self) -> bool:
-        """Whether the sandbox is paused: its next use resumes it."""
-        return self._blocking.paused
 
     async def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`."""
@@ -1415,7 +1514,7 @@ class AsyncSandbox:
         await call(self._blocking.unmount, path, force=force)
 
     @property
-    def mounts(self) -> list[MountInfo]:
+    def mounts(self) -> builtins.list[MountInfo]:
         """What was mounted, oldest first."""
         return self._blocking.mounts
 
@@ -1439,14 +1538,6 @@ class AsyncSandbox:
         """Return what the sandbox uses now, each value beside its limit."""
         return await call(self._blocking.usage)
 
-    async def kill(self, *, discard: bool = False) -> None:
-        """End every process and delete every file. Calling it again does nothing.
-
-        A sandbox that was opened with `open` is written to its store first, unless `discard`. If
-        that fails, `kill` raises `StoreError`, and the sandbox stays.
-        """
-        await call(self._blocking.kill, discard=discard)
-
     async def __aenter__(self) -> AsyncSandbox:
         if self._make is not None:
             make, self._make = self._make, None
@@ -1455,7 +1546,7 @@ class AsyncSandbox:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await self.kill()
+        await self.close()
 
     def __repr__(self) -> str:
         if self._make is not None:

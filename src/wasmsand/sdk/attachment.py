@@ -68,6 +68,13 @@ class Attachment:
         backend = self._backend
         return self._resumed() if backend is None else backend
 
+    @property
+    def backend_as_it_is(self) -> Backend | None:
+        """The backend; None if the sandbox is paused. Raises what `backend` raises."""
+        if self.closed:
+            return self.backend
+        return self._backend
+
     def _resumed(self) -> Backend:
         with self._resuming:
             if self._resume is not None:

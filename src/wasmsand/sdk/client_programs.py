@@ -20,6 +20,7 @@ from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.errors import StateError
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.sandbox import Sandbox
+from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import (
     PROGRAM,
     KeptByClient,
@@ -32,7 +33,7 @@ from wasmsand.sdk.state import (
 CAPTURES_MAX: Final = 64
 """Captured commands of one sandbox that no copy has used."""
 _MEMORY_SHARES: Final = 4
-_KINDS: Final = ("shell", "python")
+_KINDS: Final = ("shell", "python", PROGRAM)
 _IDENTITY_MAX: Final = 64
 
 
@@ -144,7 +145,7 @@ def attachment_of(sandbox: Sandbox) -> Attachment:
     return sandbox._attachment
 
 
-def add_session(sandbox: Sandbox, session: PythonSession) -> None:
+def add_session(sandbox: Sandbox, session: Shell | PythonSession) -> None:
     """A session that the server has opened is one of the sandbox."""
     sandbox._sessions.append(session)
 
@@ -192,6 +193,26 @@ class SeenByClient:
         options = replace(state.options, timeout_ms=self.timeout_ms)
         kept = self.kept or state.kept
         return replace(state, sessions=tuple(sessions), kept=kept, options=options)
+
+
+def capture_shell(attachment: Attachment, process: BackendProcess) -> object:
+    """Capture a shell that a client drives, and that waits for its next request. A server may do so
+    without the client. Raises `StateError`."""
+    others = [
+        each
+        for each in attachment.backend.processes()
+        if each.command_pid == process.pid and each.pid != process.pid
+    ]
+    if others:  # ask nothing of the shell: the answer could be mixed with their output
+        raise StateError(f"it has started what still runs: {others[0].argv[:1]}")
+    shell = Shell._continued(attachment, process, "")
+    with shell._still():
+        return shell._capture(attachment.backend)
+
+
+def sandbox_of_state(state: SandboxState) -> Sandbox:
+    """A sandbox from a state that was read from a file, on the backend that has it already."""
+    return Sandbox._on_backend(state, state.backend, is_last=True)
 
 
 def take_programs(sandbox: Sandbox) -> dict[str, BackendProcess]:

@@ -13,6 +13,7 @@ into a public exception.
     │   │   └── StateVersionError       saved by a newer version
     │   ├── StateImageError             it needs another image
     │   ├── StateLimitError             it does not fit into the limits
+    │   ├── StateLostError              a command or session was not part of a stored state
     │   └── StoreError                  a store of sandboxes cannot be read or written
     │       └── StoreBusyError          somebody else has opened the sandbox
     ├── DiskImageError                  not a valid disk image, or it does not fit
@@ -53,8 +54,9 @@ and passes through unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import ClassVar, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 
@@ -134,29 +136,70 @@ class StateError(SandboxError):
     """A sandbox cannot be copied, restored, saved or loaded; the message names what is in the
     way."""
 
+    code: ClassVar[str] = "cannot_copy"
+    """The kind of error in protocols."""
+
 
 class StateFileError(StateError):
     """The data is not a saved sandbox, or it is damaged."""
+
+    code = "state_file"
 
 
 class StateVersionError(StateFileError):
     """A newer version of wasmsand has saved the sandbox."""
 
+    code = "state_version"
+
 
 class StateImageError(StateError):
     """The saved sandbox needs another image, or other programs, than this host has."""
+
+    code = "state_image"
 
 
 class StateLimitError(StateError):
     """The saved sandbox does not fit into the limits with which it is loaded."""
 
+    code = "state_limit"
+
 
 class StoreError(StateError):
     """A store of named sandboxes cannot be read or written. What it had before is unchanged."""
 
+    code = "store_failed"
+
 
 class StoreBusyError(StoreError):
     """Somebody else has opened the sandbox with this name."""
+
+    code = "store_busy"
+
+
+class StateLostError(StateError):
+    """A command or session was not part of the sandbox's stored state, with which the sandbox went
+    on after a pause or a restart of its server."""
+
+    code = "state_lost"
+
+
+STATE_ERRORS: Final[Mapping[str, type[StateError]]] = {
+    kind.code: kind
+    for kind in (
+        StateFileError,
+        StateVersionError,
+        StateImageError,
+        StateLimitError,
+        StoreError,
+        StoreBusyError,
+        StateLostError,
+    )
+}
+
+
+def state_error(code: str, message: str) -> StateError:
+    """The exception for a code."""
+    return STATE_ERRORS.get(code, StateError)(message)
 
 
 class DiskImageError(SandboxError):

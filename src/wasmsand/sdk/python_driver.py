@@ -182,6 +182,8 @@ def described(value: object) -> dict[str, bytes]:
         segments["value"] = encoded(json.dumps(value, ensure_ascii=False))
     elif kind.__module__ != "builtins":
         part("display").display_value(value, shown)
+        if kind.__module__ == "numpy":
+            segments.update(part("values").number(value))
     else:
         segments.update(part("values").segments(value))
     for name in ("value", "typed"):

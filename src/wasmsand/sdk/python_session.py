@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from wasmsand.sdk import arguments, python_messages
@@ -25,7 +26,7 @@ from wasmsand.sdk.python_messages import Message
 from wasmsand.sdk.python_source import driver_command
 from wasmsand.sdk.python_values import NoValue
 from wasmsand.sdk.results import CommandResult, DisplayItem, PythonError, PythonResult
-from wasmsand.sdk.session import Session
+from wasmsand.sdk.session import Session, new_identity
 
 ResultSink = Callable[[DisplayItem], None]
 """Gets what a program displays."""
@@ -69,7 +70,9 @@ class PythonSession(Session["PythonRun"]):
             inputs=(REQUESTS_FD,),
             outputs=(ANSWERS_FD,),
         )
-        self._open(attachment, attachment.backend.start(request), DIALECT)
+        identity = new_identity()
+        request = replace(request, session=(self.kind, identity))
+        self._open(attachment, attachment.backend.start(request), DIALECT, identity)
 
     kind = "python"
 

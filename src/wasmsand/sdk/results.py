@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,8 @@ class PythonResult:
     stderr: str
     value: Any
     """The value of the last expression, if it consists of None, bool, int, float, complex, str,
-    bytes, list, tuple, set and dict; otherwise None, and `repr` describes the value."""
+    bytes, list, tuple, set and dict; a scalar of numpy is a number. Otherwise None, and `repr`
+    describes the value."""
     repr: str | None
     """`repr()` of the value; None if there is no value, as in an interactive interpreter."""
     error: PythonError | None
@@ -290,6 +291,21 @@ class Usage:
     kernel_bytes: int
     """Memory of open files, sockets and other kernel objects, and of data queued in pipes and
     sockets."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxInfo:
+    """A sandbox, as `info` and `Sandbox.list` describe it."""
+
+    id: str
+    state: Literal["running", "paused"]
+    """A paused sandbox is on disk; its next use resumes it."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """What was given to `Sandbox.connect`."""
+    created: float | None = None
+    """On a server: when it was created, in seconds since 1970."""
+    expires_in_seconds: float | None = None
+    """On a server: time until it is killed if it is not used again."""
 
 
 @dataclass(frozen=True, slots=True)

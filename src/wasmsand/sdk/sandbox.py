@@ -21,14 +21,22 @@ from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.errors import StateError
 from wasmsand.sdk.files import Files
 from wasmsand.sdk.keeping import Keeper, Kept
-from wasmsand.sdk.opening import connect_backend, open_backend
+from wasmsand.sdk.opening import (
+    ServedLife,
+    connect_backend,
+    find_on_server,
+    load_anywhere,
+    open_backend,
+)
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
 from wasmsand.sdk.packages import Packages
 from wasmsand.sdk.ports import Ports
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import MountDiff, MountInfo, Usage
+from wasmsand.sdk.sandbox_life import SandboxLife
 from wasmsand.sdk.sandbox_network import SandboxNetwork
-from wasmsand.sdk.saving import load_state, save_state
+from wasmsand.sdk.saving import checked_options, load_state, readable, save_state
+from wasmsand.sdk.served_backend import ServedBackend
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import (
     PROGRAM,
@@ -40,7 +48,7 @@ from wasmsand.sdk.state import (
     Snapshot,
     Snapshots,
     checked_name,
-    checked_running,
+    new_sandbox_id,
     take_state,
 )
 from wasmsand.sdk.stores import Claim, Store, opened_store
@@ -53,7 +61,7 @@ if TYPE_CHECKING:
 DEFAULTS: Final = SandboxOptions()
 
 
-class Sandbox:
+class Sandbox(SandboxLife):
     """A private Linux-like computer.
 
     Example:
@@ -127,19 +135,42 @@ class Sandbox:
 
     @classmethod
     def connect(
-        cls, url: str, *, token: str | None = None, options: SandboxOptions | None = None
+        cls,
+        url: str,
+        *,
+        id: str | None = None,
+        token: str | None = None,
+        options: SandboxOptions | None = None,
+        metadata: Mapping[str, str] | None = None,
+        lifetime_seconds: float | None = None,
     ) -> Sandbox:
-        """Create a sandbox on the server at `url` (see `wasmsand serve`), with the same API.
+        """Create a sandbox on the server at `url` (see `wasmsand serve`), with the same API. With
+        `id`, use a sandbox that the server has already, with its sessions.
 
         Example:
-            with Sandbox.connect("http://127.0.0.1:8000", token="...") as sandbox:
+            with Sandbox.connect("http://127.0.0.1:8750", token="...") as sandbox:
                 sandbox.commands.run("uname -a")
 
-        `token` is a token that the server accepts; `options` are those of the constructor.
+        `token` is a token that the server accepts; `options` are those of the constructor. With
+        `id`, only `network` of the options is sent, if the sandbox is paused: a server does not
+        store secrets. `metadata` are names and values by which `Sandbox.list` finds sandboxes.
+        After `lifetime_seconds` the server kills the sandbox; see `set_timeout`. A sandbox that was
+        found by its `id` is not killed at the end of a `with` block, nor when it is collected.
+        Raises `SandboxClosedError` if the server has no sandbox with this `id`.
         """
+        place = arguments.text("url", url)
+        if id is not None:
+            arguments.nothing_else(id=id, metadata=metadata, lifetime_seconds=lifetime_seconds)
+            state = find_on_server(place, token, arguments.text("id", id), checked_options(options))
+            return cls._on_backend(state, state.backend, is_last=True)
         options = DEFAULTS if options is None else options
-        backend = connect_backend(arguments.text("url", url), token, options)
-        return cls.from_backend(backend, options)
+        life = ServedLife(
+            arguments.metadata("metadata", metadata or {}),
+            None
+            if lifetime_seconds is None
+            else arguments.seconds("lifetime_seconds", lifetime_seconds),
+        )
+        return cls.from_backend(connect_backend(place, token, options, life), options)
 
     @classmethod
     def from_backend(cls, backend: Backend, options: SandboxOptions | None = None) -> Sandbox:
@@ -155,6 +186,7 @@ class Sandbox:
     def _attach(self, backend: Backend, options: SandboxOptions) -> None:
         attachment = Attachment(backend, options)
         self._attachment = attachment
+        self._id = backend.id if isinstance(backend, ServedBackend) else new_sandbox_id()
         self.env = Environment(attachment)
         self.files = Files(attachment)
         self._builder = CommandBuilder(options, self.env.chosen)
@@ -386,8 +418,12 @@ class Sandbox:
         *,
         options: SandboxOptions | None = None,
         only_files: bool = False,
+        isolation: Isolation = "none",
+        url: str | None = None,
+        token: str | None = None,
     ) -> Sandbox:
-        """Create a sandbox from a file of `save`, or from a binary stream.
+        """Create a sandbox from a file of `save`, or from a binary stream: in this process, in a
+        separate one (`isolation="process"`), or on the server at `url`.
 
         Example:
             with Sandbox.load("machine.wsand") as sandbox:
@@ -402,7 +438,10 @@ class Sandbox:
         `StateVersionError` if it is too new, `StateImageError` if it needs another image, and
         `StateLimitError` if it does not fit.
         """
-        state, _ = load_state(source, options, only_files=only_files)
+        with readable(source) as stream:
+            state = load_anywhere(
+                stream, checked_options(options), isolation, url, token, only_files=only_files
+            )
         return cls._on_backend(state, state.backend, is_last=True)
 
     @classmethod
@@ -450,54 +489,6 @@ class Sandbox:
         with stream:
             state, _ = load_state(stream, options, only_files=only_files, trusts_limits=True)
         return cls._on_backend(state, state.backend, is_last=True)
-
-    @property
-    def name(self) -> str | None:
-        """The name in its store, if the sandbox was opened with `open`."""
-        return None if self._keeper is None else self._keeper.name
-
-    def flush(self) -> None:
-        """Write a sandbox that was opened with `open` to its store now.
-
-        Example:
-            sandbox.flush()
-
-        Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
-        written.
-        """
-        self._kept_by().save()
-
-    def pause(self, *, running: Running = "refuse") -> None:
-        """Write a sandbox that was opened with `open` to its store, and free its memory. Its next
-        use resumes it, with its sessions.
-
-        Example:
-            sandbox.pause()
-            sandbox.sessions[0].run("x")
-
-        What runs is refused (`StateError`) or, with `running="drop"`, ended.
-        """
-        self._kept_by().pause(drops=checked_running(running) == "drop")
-
-    def resume(self) -> None:
-        """Resume a paused sandbox now; otherwise, its next use does.
-
-        Example:
-            sandbox.resume()
-        """
-        self._attachment.check_open()
-
-    @property
-    def paused(self) -> bool:
-        """Whether the sandbox is paused: its next use resumes it."""
-        return self._attachment.paused
-
-    def _kept_by(self) -> Keeper:
-        if self._attachment.closed:
-            self._attachment.check_open()
-        if self._keeper is None:
-            raise StateError("the sandbox is in no store; open it with Sandbox.open(name)")
-        return self._keeper
 
     @classmethod
     def _of_state(cls, state: SandboxState, *, is_last: bool = False) -> Sandbox:
@@ -623,28 +614,12 @@ class Sandbox:
         """
         return self._attachment.backend.usage()
 
-    def kill(self, *, discard: bool = False) -> None:
-        """End every process and delete every file. Calling it again does nothing.
-
-        Example:
-            sandbox.kill()
-
-        A sandbox that was opened with `open` is written to its store first, unless `discard`. If
-        that fails, `kill` raises `StoreError`, and the sandbox stays.
-        """
-        if not isinstance(discard, bool):
-            raise TypeError(f"discard must be a bool, not {type(discard).__name__}")
-        if self._keeper is not None:
-            self._keeper.end(discards=discard)
-        else:
-            self._attachment.close()
-
     def __enter__(self) -> Sandbox:
         self._attachment.check_open()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.kill()
+        self.close()
 
     def __repr__(self) -> str:
         if self._attachment.closed:

@@ -44,16 +44,29 @@ def load_state(
     """Read a state, and the name that it was saved with; see `read_local`. Raises `StateError`."""
     from wasmsand.sdk.local_files import read_local
 
-    if options is not None and not isinstance(options, SandboxOptions):
-        raise TypeError(f"options must be SandboxOptions, not {type(options).__name__}")
     read = partial(read_local, only_files=only_files, trusts_limits=trusts_limits)
+    with readable(source) as stream:
+        return read(stream, checked_options(options))
+
+
+@contextmanager
+def readable(source: FileOrStream) -> Iterator[IO[bytes]]:
+    """A saved sandbox as a stream. Raises `StateError` if it is a file that cannot be read."""
     if not isinstance(source, str | os.PathLike):
-        return read(_stream(source, "read"), options)
+        yield _stream(source, "read")
+        return
     try:
         with open(source, "rb") as stream:
-            return read(stream, options)
+            yield stream
     except OSError as error:
         raise StateError(f"cannot load {source}: {error.strerror or error}") from error
+
+
+def checked_options(options: SandboxOptions | None) -> SandboxOptions | None:
+    """Options of whoever loads a sandbox. Raises `TypeError`."""
+    if options is not None and not isinstance(options, SandboxOptions):
+        raise TypeError(f"options must be SandboxOptions, not {type(options).__name__}")
+    return options
 
 
 @contextmanager

@@ -21,6 +21,11 @@ from wasmsand.sdk.output import TextSink
 _Request = TypeVar("_Request", bound=SessionRequest)
 
 
+def new_identity() -> str:
+    """The identity of a new session."""
+    return secrets.token_hex(8)
+
+
 class Session(Generic[_Request]):
     """An interpreter in the sandbox that keeps its state from call to call."""
 
@@ -32,11 +37,11 @@ class Session(Generic[_Request]):
         attachment: Attachment,
         process: BackendProcess,
         dialect: Dialect[_Request],
-        identity: str | None = None,
+        identity: str,
     ) -> None:
         self._attachment = attachment
         self._dialect = dialect
-        self._identity = identity or secrets.token_hex(8)
+        self._identity = identity
         self._conversation = Conversation(attachment, process, dialect)
 
     @property

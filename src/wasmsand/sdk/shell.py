@@ -25,7 +25,7 @@ from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.errors import CommandError, FileError, StateError
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.results import CommandResult
-from wasmsand.sdk.session import Session
+from wasmsand.sdk.session import Session, new_identity
 
 ARGV: Final = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
 _OUT, _ERR, STATUS_FD, _SCRIPT = 101, 102, 103, 104
@@ -38,6 +38,9 @@ GREETING_MAX: Final = 65536
 _FORK_SECONDS: Final = 10.0
 _INLINE_MAX: Final = 2048
 """Bytes of a script that are part of the line."""
+STATUS_REQUEST: Final = re.compile(rb"\\builtin echo ([0-9a-f]{16}) \$\? >&%d\n\Z" % STATUS_FD)
+"""The end of every request, with its token. A server finds out from it whether a shell that a
+client drives has a request."""
 _STATUS_LINE: Final = re.compile(rb"([0-9a-f]{16}) (\d{1,3})")
 _STATUS_LINE_MAX: Final = 20
 _ENDED: Final = "ESRCH: the shell has ended; open another one with sandbox.shell()"
@@ -65,8 +68,13 @@ class Shell(Session["ShellCommand"]):
             ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, user=user, outputs=(STATUS_FD,)
         )
         # Prompts would be part of the output.
-        request = replace(request, environ={**request.environ, "PS1": "", "PS2": ""})
-        self._open(attachment, attachment.backend.start(request), DIALECT)
+        identity = new_identity()
+        request = replace(
+            request,
+            environ={**request.environ, "PS1": "", "PS2": ""},
+            session=(self.kind, identity),
+        )
+        self._open(attachment, attachment.backend.start(request), DIALECT, identity)
         with self._conversation.turn():
             # Bash complains about the missing terminal before it prints the first status.
             greeting = ShellCommand(GREETING_MAX)

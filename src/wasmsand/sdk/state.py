@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -234,6 +235,11 @@ class Snapshots:
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+
+def new_sandbox_id() -> str:
+    """The id of a sandbox that is not on a server."""
+    return f"sbx-{secrets.token_hex(12)}"
 
 
 def checked_running(running: Running) -> Running:

@@ -24,6 +24,11 @@ def no_mounts(kind: str) -> UnsupportedError:
     )
 
 
+def unsupported(kind: str, what: str) -> UnsupportedError:
+    """The error for an operation that a kind of sandbox does not offer."""
+    return UnsupportedError(f'{kind} does not offer {what} yet; use isolation="none"')
+
+
 class WithoutDisks:
     """A backend without disk images and mounts."""
 

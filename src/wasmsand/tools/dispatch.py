@@ -67,6 +67,8 @@ class SandboxTools:
       copies and snapshots
     - `apply_changes`: whether to offer `sandbox_apply`, which writes the changes of a directory
       that is mounted as an overlay to this machine
+    - `continue_sessions`: whether to go on with the first shell and the first interpreter that the
+      sandbox has already, as after `Sandbox.open` or `Sandbox.load`
 
     `close` ends what the tools have started: shell, interpreter, commands, copies. So does killing
     the sandbox, except for copies.
@@ -82,6 +84,7 @@ class SandboxTools:
         index_installs: bool = False,
         max_copies: int = 0,
         apply_changes: bool = False,
+        continue_sessions: bool = False,
     ) -> None:
         if isinstance(output_limit, bool) or not isinstance(output_limit, int):
             raise TypeError(f"output_limit must be an int, not {kind_of(output_limit)}")
@@ -104,6 +107,8 @@ class SandboxTools:
         self._offered = tuple(tool.located(used.options.cwd) for tool in offered)
         self._observation = Observation(used)
         self._machines = Machines(used, max_copies)
+        if continue_sessions:
+            self._machines.main.live.adopt_existing()
         self._output_limit = output_limit
         self._with_images = with_images
 

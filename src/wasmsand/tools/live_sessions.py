@@ -193,6 +193,13 @@ class LiveSessions:
         self.shell.adopt(identities[0], sessions)
         self.python.adopt(identities[1], sessions)
 
+    def adopt_existing(self) -> None:
+        """Use the first shell and the first interpreter that the sandbox has already."""
+        found: dict[str, str] = {}
+        for session in self._sandbox.sessions:
+            found.setdefault(session.kind, session.identity)
+        self.adopt((found.get(Shell.kind), found.get(PythonSession.kind)))
+
     def close(self) -> None:
         """End both."""
         self.shell.close()

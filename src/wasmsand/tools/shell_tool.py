@@ -39,7 +39,7 @@ def run_script(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
         result = turn.run(request)
         if not turn.session.closed:
             turn.slot.directory = _directory(bench, turn.session)
-        notes = [turn.note, end_note(result, turn)]
+        notes = [turn.note, end_note(result, turn), _crowding(bench)]
     described: dict[str, Any] = {
         "exit_code": result.exit_code,
         "stdout": shortened(bench, result.stdout, result.stdout_bytes, "stdout"),
@@ -57,6 +57,17 @@ def _directory(bench: Workbench, shell: Shell) -> str | None:
         return bench.sandbox.files.readlink(f"/proc/{shell.pid}/cwd")
     except FileError:
         return None  # it has just ended
+
+
+def _crowding(bench: Workbench) -> str | None:
+    """A warning before the shell cannot start programs any more."""
+    count, most = len(bench.sandbox.commands.list()), bench.sandbox.options.max_processes
+    if count * 10 < most * 9:
+        return None
+    return (
+        f"{count} of {most} processes are in use: end background jobs, or use restart, before you "
+        "start more"
+    )
 
 
 def end_note(result: CommandResult | PythonResult, turn: Turn[Any]) -> str | None:

@@ -121,6 +121,29 @@ def test_packages_that_others_use_if_they_are_there_are_used(sandbox: Sandbox, r
     assert run(show) == "2020-01-01 00:00:00-08:00\n"
 
 
+def test_processes_know_the_main_module_and_the_directory(sandbox: Sandbox) -> None:
+    sandbox.files.write("work/shape.py", "def area(side):\n    return side * side\n")
+    program = """
+from concurrent.futures import ProcessPoolExecutor
+from shape import area
+
+class Square:
+    def __init__(self, side):
+        self.area = area(side)
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1) as pool:
+        print(pool.submit(Square, 3).result().area)
+"""
+    sandbox.files.write("work/main.py", program)
+    result = sandbox.commands.run(f"{FULL} main.py", cwd="work")
+    assert result.stdout == "9\n", result.stderr
+    pool = "from concurrent.futures import ProcessPoolExecutor as Pool; import shape"
+    code = f"{pool}; print(Pool(1).submit(shape.area, 5).result())"
+    result = sandbox.commands.run([FULL, "-c", code], cwd="work")
+    assert result.stdout == "25\n", result.stderr
+
+
 def test_random_numbers_are_new_at_each_start(sandbox: Sandbox, run: Run) -> None:
     install(sandbox, "numpy")
     show = "import numpy as np; print(np.random.rand(3), np.random.default_rng().random(3))"
@@ -192,3 +215,31 @@ def test_modules_that_a_module_imports_by_a_call_come_with_it() -> None:
     with Sandbox(packages=["scipy"]) as installed:
         result = installed.commands.run([FULL, "-c", program])
     assert result.exit_code == 0, result.stderr
+
+
+def test_prepared_modules_know_what_modules_of_an_ordinary_import_know() -> None:
+    """A package that another one uses if it is there must have been there at the checkpoint."""
+    show = f"""
+import importlib, sys
+for line in open("{FULL}.d/packages.txt"):
+    for name in line.split()[1:]:
+        importlib.import_module(name)
+packages = {{name.partition(".")[0] for name in sys.modules}} - sys.stdlib_module_names
+for name, module in sorted(sys.modules.items()):
+    if name.partition(".")[0] in packages:
+        for key, value in sorted(vars(module).items()):
+            if value is None or type(value) in (bool, int):
+                print(name, key, value)
+"""
+    differ = {
+        "numpy.f2py.crackfortran charset_normalizer",  # of use to f2py only, which needs Fortran
+        "numpy.f2py.rules generationtime",
+    }
+    with Sandbox(packages="all", timeout_ms=None) as sandbox:
+        runs = [sandbox.commands.run([name, "-c", show]) for name in (FULL, f"{FULL}-plain")]
+    assert [run.exit_code for run in runs] == [0, 0], runs[0].stderr + runs[1].stderr
+    prepared, ordinary = (set(run.stdout.splitlines()) for run in runs)
+    assert len(ordinary) > 1000
+    in_both = {line.split()[0] for line in prepared} & {line.split()[0] for line in ordinary}
+    found = {line.rpartition(" ")[0] for line in prepared ^ ordinary if line.split()[0] in in_both}
+    assert found <= differ

@@ -101,6 +101,7 @@ def prepare() -> None:
         if owner is not None and name not in _needs.get(parent, ()):
             owner.__dict__.pop(child, None)
     del sys.modules[__name__], sys.modules["__main__"]
+    sys.modules.pop("__mp_main__", None)
     names.update(sys.modules, _stored)
     for path, finder in list(sys.path_importer_cache.items()):
         if type(finder) is FileFinder:
@@ -319,11 +320,21 @@ def _renew(name: str, module: Any) -> None:
         module._startTime = time.time_ns()
     elif name == "threading":
         module.main_thread()._set_native_id()
+    elif name == "multiprocessing":
+        sys.modules["__mp_main__"] = sys.modules["__main__"]
     elif name == "multiprocessing.process":
+        module.ORIGINAL_DIR = _current_directory()
         key = module.AuthenticationString(os.urandom(_KEY_BYTES))
         module.current_process()._config["authkey"] = key
     elif _packages is not None:
         _packages.renew(name, module)
+
+
+def _current_directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
 
 
 def resume(python_path: str) -> None:

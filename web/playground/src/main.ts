@@ -6,7 +6,7 @@ import "./main.css";
 import { Sandbox } from "../../src/index.js";
 import { element, make, sizeText } from "./elements.js";
 import { examples } from "./examples.js";
-import { KeptHome } from "./kept-home.js";
+import { KeptState } from "./kept-state.js";
 import { FilesPane } from "./files-pane.js";
 import { PythonPane } from "./python-pane.js";
 import { TerminalPane } from "./terminal-pane.js";
@@ -27,11 +27,11 @@ let later: ReturnType<typeof setTimeout> | undefined;
 function filesMayHaveChanged(): void {
   clearTimeout(later);
   later = setTimeout(() => void files.draw(), 500);
-  home.changed();
+  kept.changed();
 }
 
-const home = new KeptHome(say);
-const files = new FilesPane(say, () => home.changed());
+const kept = new KeptState(say);
+const files = new FilesPane(say, () => kept.changed());
 const terminal = new TerminalPane(filesMayHaveChanged);
 const python = new PythonPane(filesMayHaveChanged);
 
@@ -42,10 +42,10 @@ async function start(): Promise<void> {
   const began = performance.now();
   try {
     sandbox = await Sandbox.create({ assets: new URL("assets/", location.href), timeoutMs: null });
-    await home.restore(sandbox);
+    await kept.restore(sandbox);
     await terminal.open(sandbox);
     booted = `ready in ${((performance.now() - began) / 1000).toFixed(1)} s`;
-    say(booted);
+    if (!kept.problem) say(booted);
     python.show(sandbox);
     await files.show(sandbox);
   } catch (error) {
@@ -94,11 +94,13 @@ for (const [title, command] of examples) {
 }
 element("reset").onclick = async () => {
   if (!confirm("Forget all files of this sandbox?")) return;
-  await home.forget();
+  await kept.forget();
   await start();
 };
 setInterval(() => void showUsage().catch(() => {}), STATUS_MS);
-Object.assign(globalThis, { playground: { screen: () => terminal.text() } });
+Object.assign(globalThis, {
+  playground: { screen: () => terminal.text(), saved: () => kept.isSaved },
+});
 
 /** Whether the page has to be loaded again, with the headers of the service worker. */
 async function installServiceWorker(): Promise<boolean> {

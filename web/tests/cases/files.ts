@@ -101,6 +101,36 @@ export const fileCases: Case[] = [
     },
   },
   {
+    name: "a saved sandbox is loaded by another one",
+    async run({ create, api }) {
+      const first = await create();
+      await first.run("mkdir d; echo kept > d/file; ln -s file d/link; chmod 700 d");
+      await first.setEnv("KEPT", "yes");
+      const state = await first.save();
+      const second = await create();
+      await second.load(state);
+      equal(await output(second, "cat d/link; stat -c %a d; echo $KEPT"), "kept\n700\nyes\n");
+      const error = await rejection(second.load(new Uint8Array([1, 2, 3])), api.SandboxError);
+      check(/damaged|not a saved/.test(error.message), error.message);
+      equal(await output(second, "cat d/file"), "kept\n");
+    },
+  },
+  {
+    name: "a store keeps states by name",
+    async run({ api, storePlace }) {
+      const store = await api.StateStore.open(storePlace);
+      await store.put("one", new Uint8Array([1, 2]));
+      await store.put("one", new Uint8Array([3]));
+      equal([...(await store.get("one"))!], [3]);
+      equal(await store.get("two"), null);
+      equal(await store.list(), ["one"]);
+      await store.delete("one");
+      await store.delete("one");
+      equal(await store.list(), []);
+      await rejection(store.put("../x", new Uint8Array(1)), api.InvalidArgumentError);
+    },
+  },
+  {
     name: "destroy may be called twice, and then everything is refused",
     async run({ create, api }) {
       const sandbox = await create();

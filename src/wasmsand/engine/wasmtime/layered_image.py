@@ -50,9 +50,13 @@ _WORTHWHILE: Final = 1 << 20
 _PART_NEW: Final = 4
 """A program that has a file already gets a new one if this part of its memory is new."""
 
+FILES_MAX: Final = 128
+"""Files of this process at the same time: each needs a descriptor, and a server needs most of them
+for connections. Copies of further programs have their own pages."""
 _PUNCH_HOLE: Final = 3
 """FALLOC_FL_KEEP_SIZE and FALLOC_FL_PUNCH_HOLE."""
 
+_images: weakref.WeakSet[LayeredImage] = weakref.WeakSet()
 _forks = 0
 """How often the host has forked."""
 
@@ -93,6 +97,7 @@ class LayeredImage:
         self.end = max(segments[-1][1], 0 if base is None else base.end)
         self._file = file
         weakref.finalize(self, os.close, file).atexit = False
+        _images.add(self)
 
     def lay_under(self, instance: WasmtimeInstance) -> None:
         """See `MappedImage`."""
@@ -170,7 +175,7 @@ def share_memory(program: WasmtimeInstance) -> None:
     if _total(new) < max(_WORTHWHILE, _total(before) // _PART_NEW):
         return
     segments = _largest(merged([*new, *before]))
-    if not _covers(segments, before):
+    if not _covers(segments, before) or len(_images) >= FILES_MAX:
         return
     try:
         file = _file_with(program.memory_view(), segments)

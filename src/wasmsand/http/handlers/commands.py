@@ -11,11 +11,11 @@ from starlette.responses import Response
 
 from wasmsand.http import long_answers
 from wasmsand.http.failures import ApiFailure, failure_of
-from wasmsand.http.messages import CommandEnd, RunCommand, piece
+from wasmsand.http.messages import RunCommand, piece
 from wasmsand.http.quotas import CommandPlace
 from wasmsand.http.routing import Call
 from wasmsand.http.service import log
-from wasmsand.http.started import output_of
+from wasmsand.http.started import command_end, output_of
 from wasmsand.http.streaming import (
     EVENT_STREAM,
     HEARTBEAT,
@@ -29,7 +29,6 @@ from wasmsand.sdk.backend import (
     Cancellation,
     CommandRequest,
     Completed,
-    Ended,
 )
 
 
@@ -122,14 +121,4 @@ def _outcome(completed: Completed) -> list[bytes]:
     plain["truncated"] = completed.truncated
     return long_answers.object_with_bytes(
         plain, {"stdout": completed.stdout, "stderr": completed.stderr}
-    )
-
-
-def command_end(ended: Ended) -> CommandEnd:
-    """`ended` as a JSON message."""
-    return CommandEnd(
-        exit_code=ended.exit_code,
-        timed_out=ended.timed_out,
-        execution_time_ms=ended.seconds * 1000,
-        notices=list(ended.notices),
     )

@@ -1,7 +1,7 @@
 """Copies of sandboxes: snapshots, restore, fork; and the list of sessions.
 
 Rules: a copy counts as a sandbox against the token's quota, and a snapshot's size counts against
-its memory. A snapshot belongs to its sandbox and ends with it; only the sandbox's owner can use it.
+its memory. Without a store, a snapshot ends with its sandbox; only the sandbox's owner can use it.
 Sandboxes are copied on threads; what the server knows of them changes on the event loop.
 """
 
@@ -17,13 +17,18 @@ from msgspec import UnsetType
 from wasmsand.http import copy_messages as m
 from wasmsand.http.failures import NO_SNAPSHOT, ApiFailure
 from wasmsand.http.handlers.describing import describe
+from wasmsand.http.handlers.sandboxes import register
 from wasmsand.http.messages import CreateSandbox, Done
 from wasmsand.http.registry import Entry
 from wasmsand.http.routing import Call
-from wasmsand.http.served import ServedSandbox, ServedSnapshot, check_variables
+from wasmsand.http.served import ServedSandbox, check_variables
+from wasmsand.http.snapshots import ServedSnapshot
+from wasmsand.http.started import Started
 from wasmsand.http.streaming import Emit, Streaming
 from wasmsand.sdk import arguments
 from wasmsand.sdk.client_programs import SeenByClient
+from wasmsand.sdk.errors import StateError
+from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.sdk.saving import save_state
 from wasmsand.sdk.state import KeptByClient
 
@@ -36,43 +41,60 @@ _COPY_SECONDS = 15.0
 
 async def take(call: Call[None, m.TakeSnapshot]) -> m.SnapshotState:
     """`POST /v1/sandboxes/{sandbox}/snapshots`"""
-    service, sandbox = call.service, call.entry.sandbox
-    with sandbox.taking_snapshot(service.settings.max_snapshots):
+    service, entry = call.service, call.entry
+    if service.keeping is not None:
+        service.keeping.check_snapshots(call.owner)
+    with entry.taking_snapshot(service.settings.max_snapshots):
         kept = await _taken(call, call.body, call.body.name)
-        service.registry.find(call.owner, call.entry.id)  # it may have ended meanwhile
+        service.registry.find(call.owner, entry.id)  # it may have ended meanwhile
         service.quotas.reserve_bytes(call.owner, kept.size_bytes)
-        sandbox.snapshots[kept.id] = kept
-    return _state(kept)
+        entry.snapshots[kept.id] = kept
+    return state_of(kept)
 
 
 async def _taken(call: Call[Any, Any], wanted: m.CopySandbox, name: str | None) -> ServedSnapshot:
     sandbox = call.entry.sandbox
     with call.running_command():
-        names = sandbox.interpreter_names()
+        names = sandbox.sessions.names()
+        tags = {each.id: each.session for each in sandbox.all_started() if each.session is not None}
         snapshot = await call.in_command_thread(
             lambda: sandbox.take(name, wanted.running, wanted.commands), _COPY_SECONDS
         )
-    return ServedSnapshot.of(snapshot, names)
+    return ServedSnapshot.of(call.entry.id, snapshot, names, tags)
 
 
 async def listing(call: Call[None, None]) -> m.SnapshotList:
     """`GET /v1/sandboxes/{sandbox}/snapshots`"""
-    kept = call.entry.sandbox.snapshots.values()
-    return m.SnapshotList(snapshots=[_state(snapshot) for snapshot in kept])
+    kept = [
+        *(each for each in call.service.registry.orphans_of(call.owner) if _is_of(call, each)),
+        *call.entry.snapshots.values(),
+    ]
+    return m.SnapshotList(snapshots=[state_of(snapshot) for snapshot in kept])
+
+
+async def listing_all(call: Call[None, None]) -> m.SnapshotList:
+    """`GET /v1/snapshots`"""
+    kept = call.service.registry.snapshots_of(call.owner)
+    return m.SnapshotList(snapshots=[state_of(snapshot) for snapshot in kept])
 
 
 async def delete(call: Call[None, None]) -> Done:
-    """`DELETE /v1/sandboxes/{sandbox}/snapshots/{snapshot}`"""
-    snapshots = call.entry.sandbox.snapshots
-    kept = snapshots.pop(_of_sandbox(call.entry, call.part("snapshot")).id)
-    call.service.quotas.release_bytes(call.owner, kept.size_bytes)
+    """`DELETE /v1/sandboxes/{sandbox}/snapshots/{snapshot}`, `DELETE /v1/snapshots/{snapshot}`"""
+    service, kept = call.service, find_snapshot(call, call.part("snapshot"))
+    service.registry.orphans.pop(kept.id, None)
+    for entry in service.registry.owned(call.owner):
+        entry.snapshots.pop(kept.id, None)
+    service.quotas.release_bytes(call.owner, kept.held_bytes)
+    kept.snapshot = None if kept.stored_bytes is not None else kept.snapshot
+    if service.keeping is not None:
+        await service.keeping.forget_snapshot(kept)
     return Done()
 
 
 async def save(call: Call[None, m.SaveSnapshot]) -> Streaming:
-    """`POST /v1/sandboxes/{sandbox}/snapshots/{snapshot}/save`"""
-    snapshot = _of_sandbox(call.entry, call.part("snapshot")).snapshot
-    wanted, options, most = call.body, call.entry.sandbox.options, call.service.settings
+    """`POST /v1/sandboxes/{sandbox}/snapshots/{snapshot}/save`, `POST /v1/snapshots/…/save`"""
+    kept_snapshot = find_snapshot(call, call.part("snapshot"))
+    wanted, options = call.body, kept_snapshot.options
     kept = None
     if wanted.variables is not None:
         arguments.variables("variables", wanted.variables)
@@ -85,10 +107,16 @@ async def save(call: Call[None, m.SaveSnapshot]) -> Streaming:
         kept,
         options.timeout_ms if isinstance(timeout, UnsetType) else timeout,
     )
-    written = BoundedBuffer(most.max_upload_bytes)
+    written = BoundedBuffer(call.service.settings.max_upload_bytes)
+    snapshot, keeping = kept_snapshot.snapshot, call.service.keeping
 
     def work() -> None:
-        save_state(seen.applied(snapshot.state), written, snapshot.name)
+        if snapshot is not None:
+            save_state(seen.applied(snapshot.state), written, kept_snapshot.name)
+        elif kept is not None or wanted.sessions or keeping is None:
+            raise StateError("the snapshot is only in the store; create a sandbox from it first")
+        else:
+            keeping.copy_file(kept_snapshot, written)
 
     with call.running_command():
         await call.in_command_thread(work, _SAVE_SECONDS)
@@ -100,7 +128,8 @@ async def save(call: Call[None, m.SaveSnapshot]) -> Streaming:
 
     with ExitStack() as held:
         held.enter_context(call.service.buffer(call.owner))(len(content))
-        held.enter_context(call.service.registry.use(call.entry))
+        if call.found is not None:
+            held.enter_context(call.service.registry.use(call.found, changes=False))
         return Streaming(send, SAVED, held=held.pop_all())
 
 
@@ -126,12 +155,20 @@ class BoundedBuffer(io.BytesIO):
 async def restore(call: Call[None, m.RestoreSandbox]) -> m.CopiedSandbox:
     """`POST /v1/sandboxes/{sandbox}/restore`"""
     kept, sandbox = find_snapshot(call, call.body.snapshot), call.entry.sandbox
-    if limits(kept.snapshot.state.options) != limits(sandbox.options):
+    if limits(kept.options) != limits(sandbox.options):
         raise ValueError(
             "the snapshot is of a sandbox with other limits; create a sandbox from it instead"
         )
+    snapshot, service = kept.snapshot, call.service
     with call.running_command():
-        await call.in_command_thread(lambda: sandbox.sandbox.restore(kept.snapshot), _COPY_SECONDS)
+        if snapshot is not None:
+            await call.in_command_thread(lambda: sandbox.sandbox.restore(snapshot), _COPY_SECONDS)
+        else:
+            assert service.keeping is not None, "only a store has such snapshots"
+            made = service.keeping.opener(call.owner, kept)
+            served = await call.in_command_thread(made, _COPY_SECONDS)
+            call.entry.live, before = served, call.entry.sandbox
+            service.endings.run(before.kill)
     return note_copy(call, call.entry, kept)
 
 
@@ -141,11 +178,16 @@ async def fork(call: Call[None, m.ForkSandbox]) -> m.CopiedSandboxes:
     kept = await _taken(call, wanted, None)
     made: list[Entry] = []
     answers: list[m.CopiedSandbox] = []
+    settings = CreateSandbox(
+        idle_seconds=wanted.idle_seconds or call.entry.idle_seconds,
+        lifetime_seconds=wanted.lifetime_seconds,
+        metadata=dict(call.entry.metadata) if wanted.metadata is None else wanted.metadata,
+    )
     try:
         for _ in range(wanted.count):
-            idle = wanted.idle_seconds or call.entry.idle_seconds
-            made.append(await open_copy(call, kept, idle, wanted.lifetime_seconds))
-            answers.append(note_copy(call, made[-1], kept))
+            entry, answer = await open_copy(call, kept, settings)
+            made.append(entry)
+            answers.append(answer)
     except BaseException:
         for entry in made:
             if call.service.registry.take(entry):
@@ -155,84 +197,82 @@ async def fork(call: Call[None, m.ForkSandbox]) -> m.CopiedSandboxes:
 
 
 async def open_copy(
-    call: Call[Any, Any],
-    kept: ServedSnapshot,
-    idle_seconds: float | None,
-    lifetime_seconds: float | None,
-) -> Entry:
+    call: Call[Any, Any], kept: ServedSnapshot, wanted: CreateSandbox
+) -> tuple[Entry, m.CopiedSandbox]:
     """A new sandbox from a snapshot, within the quota."""
-    service, settings = call.service, call.service.settings
+    settings, keeping = call.service.settings, call.service.keeping
+    snapshot = kept.snapshot
+    if snapshot is not None:
 
-    def make() -> ServedSandbox:
-        return ServedSandbox.of_snapshot(kept, settings.max_command_seconds)
-
-    options = kept.snapshot.state.options
-    entry = await service.registry.create(
-        call.owner,
-        lambda: call.in_file_thread(make),
-        reserved_bytes=options.memory_limit_bytes + options.fs_limit_bytes,
-        idle_seconds=min(idle_seconds or settings.idle_seconds, settings.idle_seconds),
-        lifetime_seconds=min(
-            lifetime_seconds or settings.lifetime_seconds, settings.lifetime_seconds
-        ),
+        def make() -> ServedSandbox:
+            return ServedSandbox(
+                snapshot.state.options,
+                settings.max_command_seconds,
+                copied=Sandbox.from_snapshot(snapshot),
+            )
+    else:
+        assert keeping is not None, "only a store has such snapshots"
+        make = keeping.opener(call.owner, kept)
+    answers: list[m.CopiedSandbox] = []
+    entry = await register(
+        call, wanted, kept.options, make, lambda new: answers.append(note_copy(call, new, kept))
     )
-    service.metrics.sandboxes_created.labels(call.owner.name).inc()
-    return entry
+    return entry, answers[0]
 
 
 async def create_from(call: Call[None, CreateSandbox]) -> m.CopiedSandbox:
     """`POST /v1/sandboxes` with `snapshot`."""
     wanted = call.body
     given = msgspec.structs.asdict(wanted)
-    for name in ("snapshot", "idle_seconds", "lifetime_seconds"):
+    for name in ("snapshot", "idle_seconds", "lifetime_seconds", "metadata"):
         del given[name]
     others = [name for name, value in given.items() if value is not msgspec.UNSET]
     if others:
         raise ValueError(f"a sandbox from a snapshot has its options; leave out {others[0]}")
     assert wanted.snapshot is not None
     kept = find_snapshot(call, wanted.snapshot)
-    entry = await open_copy(call, kept, wanted.idle_seconds, wanted.lifetime_seconds)
-    return note_copy(call, entry, kept)
+    return (await open_copy(call, kept, wanted))[1]
 
 
 def note_copy(call: Call[Any, Any], entry: Entry, kept: ServedSnapshot) -> m.CopiedSandbox:
     """Take note of what a copied or restored sandbox contains, and describe it."""
-    sandbox = entry.sandbox
+    return describe_copy(call, entry, entry.sandbox.begin_anew(kept.sessions, kept.tags))
+
+
+def describe_copy(
+    call: Call[Any, Any], entry: Entry, programs: list[tuple[str, Started]]
+) -> m.CopiedSandbox:
+    """Describe a sandbox with its sessions and commands."""
     commands = [
         m.CopiedCommand(was=was, id=started.id, pid=started.process.pid)
-        for was, started in sandbox.begin_anew(kept.interpreters)
+        for was, started in programs
     ]
     state = msgspec.structs.asdict(describe(call.service, entry))
-    return m.CopiedSandbox(**state, sessions=_sessions(sandbox), commands=commands)
+    return m.CopiedSandbox(**state, sessions=_sessions(entry.sandbox), commands=commands)
 
 
 def find_snapshot(call: Call[Any, Any], name: str) -> ServedSnapshot:
     """A snapshot of the sandbox, by name or id, or of another sandbox of the owner, by id. Raises
     `snapshot_not_found`."""
+    registry = call.service.registry
     if call.found is not None:
-        try:
-            return _of_sandbox(call.found, name)
-        except ApiFailure:
-            pass  # perhaps it is of another sandbox
-    for entry in call.service.registry.owned(call.owner):
-        if name in entry.sandbox.snapshots:
-            return entry.sandbox.snapshots[name]
-    raise _missing(name)
-
-
-def _of_sandbox(entry: Entry, name: str) -> ServedSnapshot:
-    for kept in reversed(entry.sandbox.snapshots.values()):
-        if name in (kept.id, kept.snapshot.name):
+        own = [*(each for each in registry.orphans_of(call.owner) if _is_of(call, each))]
+        for kept in reversed([*own, *call.found.snapshots.values()]):
+            if name in (kept.id, kept.name):
+                return kept
+    for kept in registry.snapshots_of(call.owner):
+        if name == kept.id:
             return kept
-    raise _missing(name)
-
-
-def _missing(name: str) -> ApiFailure:
-    return ApiFailure(
+    raise ApiFailure(
         404,
         NO_SNAPSHOT,
-        f"no snapshot {name[:64]!r}: it was deleted, or its sandbox has ended",
+        f"no snapshot {name[:64]!r}: it was deleted, or its sandbox has ended and the server has "
+        "no store",
     )
+
+
+def _is_of(call: Call[Any, Any], kept: ServedSnapshot) -> bool:
+    return kept.sandbox == call.entry.id
 
 
 async def sessions(call: Call[None, None]) -> m.SessionList:
@@ -241,21 +281,33 @@ async def sessions(call: Call[None, None]) -> m.SessionList:
 
 
 def _sessions(sandbox: ServedSandbox) -> list[m.SessionState]:
-    return [
-        m.SessionState(id=interpreter.id, kind="python", pid=interpreter.session.pid)
-        for interpreter in sandbox.interpreters()
+    """Sessions that the server drives, and those of our own clients."""
+    driven = [
+        m.SessionState(
+            id=each.id,
+            kind=each.session.kind,
+            pid=each.process.pid,
+            identity=each.session.identity,
+            batch=each.last.number,
+        )
+        for each in sandbox.all_started()
+        if each.session is not None
     ]
+    return [
+        m.SessionState(id=served.id, kind=served.kind, pid=served.session.pid)
+        for served in sandbox.sessions.live()
+    ] + driven
 
 
 async def capture(call: Call[None, m.CaptureCommand]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/commands/{command}/capture`"""
     sandbox, started = call.entry.sandbox, call.entry.sandbox.find_started(call.part("command"))
-    captures, process = sandbox.captures, started.process
-    begin = captures.arm if call.body.at_fork else captures.capture
+    begin = sandbox.captures.arm if call.body.at_fork else sandbox.captures.capture
     with call.running_command():
-        await call.in_command_thread(
-            lambda: begin(sandbox.backend, started.id, process), _COPY_SECONDS
-        )
+        async with started.use() as process:
+            await call.in_command_thread(
+                lambda: begin(sandbox.backend, started.id, process), _COPY_SECONDS
+            )
     return Done()
 
 
@@ -282,12 +334,14 @@ def limits(options: Any) -> tuple[object, ...]:
     )
 
 
-def _state(kept: ServedSnapshot) -> m.SnapshotState:
-    snapshot = kept.snapshot
+def state_of(kept: ServedSnapshot) -> m.SnapshotState:
+    """Describe a snapshot."""
     return m.SnapshotState(
         id=kept.id,
-        name=kept.id if snapshot.name == snapshot.id else snapshot.name,
-        created_at=snapshot.created,
-        sessions=snapshot.sessions,
+        sandbox=kept.sandbox,
+        name=kept.name,
+        created_at=kept.created,
+        sessions=kept.kinds,
         size_bytes=kept.size_bytes,
+        is_stored=kept.stored_bytes is not None,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from wasmsand.http.failures import ApiFailure
-from wasmsand.http.handlers.commands import command_end
 from wasmsand.http.messages import (
     CommandState,
     Done,
@@ -22,7 +21,7 @@ from wasmsand.http.messages import (
     Written,
 )
 from wasmsand.http.routing import Call
-from wasmsand.http.started import Started
+from wasmsand.http.started import Started, command_end
 from wasmsand.sdk.backend import BackendProcess, Ended
 
 LONGEST_WAIT_MS = 20_000
@@ -44,7 +43,7 @@ async def start(call: Call[None, StartCommand]) -> CommandState:
     try:
         with call.running_command():
             process = await call.in_command_thread(begin)
-        return _state(sandbox.remember(process), None)
+        return _state(sandbox.remember(process, call.body.session), None)
     finally:
         sandbox.starting -= 1
 
@@ -65,7 +64,8 @@ async def wait(call: Call[WaitCommand, None]) -> CommandState:
     started = _named(call)
     seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
     with call.running_command():
-        ended = await call.in_command_thread(lambda: started.process.wait(seconds), seconds)
+        async with started.use() as process:
+            ended = await call.in_command_thread(lambda: process.wait(seconds), seconds)
     return _state(started, ended)
 
 
@@ -74,19 +74,22 @@ async def output(call: Call[ReadOutput, None]) -> OutputBatch:
     started = _named(call)
     seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
     with call.running_command():
-        return await started.batch(
-            call.query.after, seconds, lambda read: call.in_command_thread(read, seconds)
-        )
+        async with started.use():
+            return await started.batch(
+                call.query.after, seconds, lambda read: call.in_command_thread(read, seconds)
+            )
 
 
 async def write_input(call: Call[WriteInput, bytes]) -> Written:
     """`POST /v1/sandboxes/{sandbox}/commands/{command}/input`"""
-    process = _named(call).process
+    started = _named(call)
     seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
     with call.running_command():
-        written = await call.in_command_thread(
-            lambda: process.write(call.body, call.query.fd, seconds), seconds
-        )
+        async with started.use() as process:
+            started.note_input(call.body)
+            written = await call.in_command_thread(
+                lambda: process.write(call.body, call.query.fd, seconds), seconds
+            )
     return Written(written=written)
 
 
@@ -141,4 +144,4 @@ def _named(call: Call[Any, Any]) -> Started:
 
 def _state(started: Started, ended: Ended | None) -> CommandState:
     end = None if ended is None else command_end(ended)
-    return CommandState(id=started.id, pid=started.process.pid, end=end)
+    return CommandState(id=started.id, pid=started.process.pid, end=end, batch=started.last.number)

@@ -2,12 +2,14 @@
 
 Rules: what JSON can represent without a change is sent as it is. Other values of the built-in types
 are sent in a form in which every object of JSON has one name, the type: `{"tuple": [1, 2]}`. All
-other values are only described. `python_values` is the other end, and has the same limits.
+other values are only described, except that scalars of numpy are sent as numbers. `python_values`
+is the other end, and has the same limits.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from binascii import b2a_base64
 
 TYPE_CHECKING = False
@@ -30,6 +32,15 @@ def segments(value: object) -> dict[str, bytes]:
     if hashed[0] > HASHED_MAX:
         return {}
     return {"typed": driver.encoded(json.dumps(typed, ensure_ascii=False))}
+
+
+def number(value: object) -> dict[str, bytes]:
+    """The segments for a scalar of numpy, which is sent as a number of Python; none for others."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.generic):
+        return {}
+    item = value.item()
+    return segments(item) if type(item) in (bool, int, float, complex) else {}
 
 
 def is_plain(value: object, depth: int = 0) -> bool:

@@ -22,7 +22,12 @@ def langchain_tools(tools: SandboxTools) -> list[BaseTool]:
 
 def _tool(tools: SandboxTools, definition: ToolDefinition) -> BaseTool:
     def call(**given: Any) -> dict[str, Any] | list[dict[str, Any]]:
-        answer = tools.handle(definition.name, given)
+        return described(tools.handle(definition.name, given))
+
+    async def call_async(**given: Any) -> dict[str, Any] | list[dict[str, Any]]:
+        return described(await tools.handle_async(definition.name, given))
+
+    def described(answer: dict[str, Any]) -> dict[str, Any] | list[dict[str, Any]]:
         images: list[dict[str, Any]] = [
             {"type": "image", "base64": image.base64, "mime_type": image.mime_type}
             for image in images_of(answer)
@@ -31,6 +36,7 @@ def _tool(tools: SandboxTools, definition: ToolDefinition) -> BaseTool:
 
     return StructuredTool.from_function(
         func=call,
+        coroutine=call_async,
         name=definition.name,
         description=definition.description,
         args_schema=definition.input_schema(),

@@ -1,0 +1,231 @@
+"""The server's store: sandboxes and snapshots in a directory.
+
+Owns `ServerStore`. Rules: one server has the directory at a time (a lock, which the system releases
+when the server dies). A record and its state are replaced together: the state is written to a file
+of its own and forced to the disk; then one SQLite transaction makes the record and the file the
+current ones; then the old file is removed. So after a crash, every sandbox has its last state that
+was written completely, or the one before it. A failure is a `StoreError`; what was stored before is
+unchanged. Only the server's user may read the directory. Files that are not ours are left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final, Literal
+
+from wasmsand.sdk.errors import StoreBusyError, StoreError, UnsupportedError
+from wasmsand.sdk.saving import replacing, sync_directory
+
+try:
+    import fcntl
+except ImportError:  # Windows; the constructor says so
+    pass
+
+Kind = Literal["sandbox", "snapshot"]
+_VERSION: Final = 1
+_TABLE: Final = (
+    "CREATE TABLE IF NOT EXISTS states (id TEXT PRIMARY KEY, kind TEXT NOT NULL, "
+    "record BLOB NOT NULL, file TEXT NOT NULL, size INTEGER NOT NULL, saved REAL NOT NULL)"
+)
+_FILE: Final = re.compile(r"(?:sbx|snap)-[0-9a-f]{24}-\d{1,20}\.wsand")
+_PART: Final = re.compile(r"\.(?:sbx|snap)-[0-9a-f]{24}-\d{1,20}\.wsand\..*\.part")
+_ID: Final = re.compile(r"(?:sbx|snap)-[0-9a-f]{24}")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """A row of the store."""
+
+    id: str
+    kind: str
+    record: bytes
+    size: int
+    """Of the state's file."""
+    saved: float
+    """When it was written, in seconds since 1970."""
+
+
+class ServerStore:
+    """A directory of one server. Used from any thread."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Raises `StoreBusyError` if another server has the directory, and `StoreError`."""
+        self.path = Path(path)
+        self._states = self.path / "states"
+        self.damaged: list[str] = []
+        """Rows of the index that `all` could not use."""
+        self._lock = threading.Lock()
+        """Held while the index is used."""
+        if "fcntl" not in globals():
+            raise UnsupportedError("a store needs file locks, which this system does not have")
+        with self._errors("cannot open the store"):
+            for directory in (self.path, self._states):
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._claim = _locked(self.path / "server.lock", self.path)
+            try:
+                self._index = self._opened_index()
+                self.leftovers, self.foreign = self._sort_files()
+            except BaseException:
+                os.close(self._claim)
+                raise
+
+    def _opened_index(self) -> sqlite3.Connection:
+        path = self.path / "server.sqlite"
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        index = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        try:
+            index.execute("PRAGMA synchronous = FULL")
+            version = index.execute("PRAGMA user_version").fetchone()[0]
+            if version > _VERSION:
+                raise StoreError(f"the store {self.path} was written by a newer wasmsand")
+            if version < _VERSION:
+                index.execute(_TABLE)
+                index.execute(f"PRAGMA user_version = {_VERSION}")
+            index.execute("SELECT id, kind, record, file, size, saved FROM states LIMIT 1")
+        except BaseException:
+            index.close()
+            raise
+        return index
+
+    def _sort_files(self) -> tuple[int, list[str]]:
+        """Remove files that a crash has left; return their number, and names that are not ours."""
+        known = {row[0] for row in self._index.execute("SELECT file FROM states")}
+        removed, foreign = 0, []
+        for entry in sorted(os.listdir(self._states)):
+            if entry in known:
+                continue
+            if _FILE.fullmatch(entry) or _PART.fullmatch(entry):
+                (self._states / entry).unlink(missing_ok=True)
+                removed += 1
+            else:
+                foreign.append(entry)
+        return removed, foreign
+
+    def all(self) -> list[StoredState]:
+        """Everything that is stored, oldest first. Raises `StoreError`."""
+        with self._errors("cannot list the store"), self._lock:
+            rows = self._index.execute(
+                "SELECT id, kind, record, size, saved FROM states ORDER BY rowid"
+            ).fetchall()
+        self.damaged = [str(row[0])[:64] for row in rows if not _is_sound(row)]
+        return [StoredState(*row) for row in rows if _is_sound(row)]
+
+    def write(
+        self, identity: str, kind: Kind, record: bytes, write: Callable[[IO[bytes]], None]
+    ) -> int:
+        """Replace a state with what `write` writes, and its record. Returns the size of the file.
+        Raises `StoreError`, and what `write` raises; then the old state stays."""
+        assert _ID.fullmatch(identity), "ids are made by this server"
+        with self._errors(f"cannot store {identity}"):
+            file = f"{identity}-{time.time_ns()}.wsand"
+            path = self._states / file
+            with replacing(path) as stream:
+                write(stream)
+            try:
+                size = path.stat().st_size
+                with self._lock:
+                    before = self._file(identity)
+                    self._index.execute(
+                        "INSERT INTO states (id, kind, record, file, size, saved) VALUES "
+                        "(?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET record = "
+                        "excluded.record, file = excluded.file, size = excluded.size, "
+                        "saved = excluded.saved",
+                        (identity, kind, record, file, size, time.time()),
+                    )
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+            if before is not None:
+                (self._states / before).unlink(missing_ok=True)
+            return size
+
+    def write_record(self, identity: str, record: bytes) -> None:
+        """Replace the record of a state. Raises `StoreError`."""
+        with self._errors(f"cannot store {identity}"), self._lock:
+            self._index.execute("UPDATE states SET record = ? WHERE id = ?", (record, identity))
+
+    def open(self, identity: str) -> IO[bytes]:
+        """The current state. Raises `StoreError`."""
+        with self._errors(f"cannot read {identity}"), self._lock:
+            file = self._file(identity)
+            if file is None:
+                raise StoreError(f"the store has no {identity}")
+            flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+            return os.fdopen(os.open(self._states / file, flags), "rb")
+
+    def delete(self, identity: str) -> None:
+        """Forget a state; idempotent. Raises `StoreError`."""
+        with self._errors(f"cannot delete {identity}"):
+            with self._lock:
+                file = self._file(identity)
+                self._index.execute("DELETE FROM states WHERE id = ?", (identity,))
+            if file is not None:
+                (self._states / file).unlink(missing_ok=True)
+                sync_directory(self._states)
+
+    def _file(self, identity: str) -> str | None:
+        row = self._index.execute("SELECT file FROM states WHERE id = ?", (identity,)).fetchone()
+        if row is None:
+            return None
+        file = str(row[0])
+        if _FILE.fullmatch(file) is None or not file.startswith(f"{identity}-"):
+            raise StoreError(f"the index of {self.path} is damaged: a wrong file for {identity}")
+        return file
+
+    def close(self) -> None:
+        """Let another server have the directory."""
+        with self._lock:
+            self._index.close()
+        os.close(self._claim)
+
+    @contextmanager
+    def _errors(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StoreError(f"{what} in {self.path}: {reason}") from error
+        except sqlite3.Error as error:
+            raise StoreError(f"{what} in {self.path}: {error}") from error
+
+
+def _is_sound(row: tuple[object, ...]) -> bool:
+    """Whether a row of the index has the types that we write."""
+    identity, kind, record, size, saved = row
+    return (
+        isinstance(identity, str)
+        and _ID.fullmatch(identity) is not None
+        and kind in ("sandbox", "snapshot")
+        and isinstance(record, bytes)
+        and isinstance(size, int)
+        and size >= 0
+        and isinstance(saved, float)
+    )
+
+
+def _locked(path: Path, store: Path) -> int:
+    """An open lock file that nobody else has locked. Raises `StoreBusyError`, `OSError`."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, b"%d" % os.getpid(), 0)
+    except BlockingIOError:
+        owner = os.pread(lock, 20, 0).decode("ascii", "replace")
+        os.close(lock)
+        raise StoreBusyError(
+            f"the server in process {owner or 'unknown'} uses the store {store}; choose another "
+            "directory with --store"
+        ) from None
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock

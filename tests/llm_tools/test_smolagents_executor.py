@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -220,3 +221,49 @@ def test_decoding_makes_only_plain_values() -> None:
     for data in ({"$": "object"}, {"$": "path", "v": {}}, {"$": "complex", "v": ["a"]}, {1}):
         with pytest.raises(ValueError, match=r"not (a value|JSON)"):
             tool_calls.decode(data)
+
+
+OTHER_TAGS: list[Any] = ["bytes", "timedelta", "complex", "image", "ndarray", "dict", "object"]
+TAGS: list[Any] = [*tool_calls.SEQUENCES, *tool_calls.TEXTS, *OTHER_TAGS, "", None, 5, []]
+LEAVES: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1e308,
+    float("nan"),
+    10**30,
+    "",
+    "2026-01-02",
+    "1e999999999",
+    "é",
+    "$",
+]
+
+
+def crafted(choose: random.Random, depth: int) -> Any:
+    """A JSON value, often one that looks like an encoded value."""
+    if depth == 0 or choose.random() < 0.2:
+        return choose.choice(LEAVES)
+    if choose.random() < 0.3:
+        return [crafted(choose, depth - 1) for _ in range(choose.randrange(4))]
+    names = ["$", "v", "dtype", "a"]
+    made = {name: crafted(choose, depth - 1) for name in names if choose.random() < 0.7}
+    if "$" in made:
+        made["$"] = choose.choice(TAGS)
+    return made
+
+
+def test_crafted_values_are_plain_or_refused() -> None:
+    choose = random.Random(7)
+    outcomes = {"refused": 0, "plain": 0}
+    for _ in range(5_000):
+        data = crafted(choose, 4)
+        try:
+            value = tool_calls.decode(data)
+        except ValueError:
+            outcomes["refused"] += 1
+            continue
+        outcomes["plain"] += 1
+        assert tool_calls.decode(tool_calls.encode(value)) == value or "nan" in str(value).lower()
+    assert min(outcomes.values()) > 500

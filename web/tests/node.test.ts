@@ -26,6 +26,19 @@ for (const script of differentialScripts) {
   });
 }
 
+test("memory of programs that have ended is given back", { timeout: 180_000 }, async () => {
+  const sandbox = await api.Sandbox.create();
+  const runs = async (count: number) => {
+    for (let left = count; left; left--) await sandbox.run("python3 -c 'x = bytes(8_000_000)'");
+  };
+  await runs(15);
+  const before = process.memoryUsage().rss;
+  await runs(40); // more than 1 GB of memories
+  const grown = (process.memoryUsage().rss - before) / 1e6;
+  assert.ok(grown < 400, `it grew by ${grown} MB`);
+  sandbox.destroy();
+});
+
 test("the package can be required", () => {
   const required = createRequire(import.meta.url)(new URL("dist/node/index.cjs", root).pathname);
   assert.equal(typeof required.Sandbox.create, "function");

@@ -39,9 +39,11 @@ test("memory of programs that have ended is given back", { timeout: 180_000 }, a
   sandbox.destroy();
 });
 
-test("the package can be required", () => {
+test("the package can be required", { timeout: 60_000 }, async () => {
   const required = createRequire(import.meta.url)(new URL("dist/node/index.cjs", root).pathname);
-  assert.equal(typeof required.Sandbox.create, "function");
+  const sandbox = await (required as typeof api).Sandbox.create();
+  assert.equal((await sandbox.run("echo required")).stdout, "required\n");
+  sandbox.destroy();
 });
 
 test("the ordinary start of Python works too", { timeout: 120_000 }, async () => {

@@ -313,6 +313,11 @@ CALLS: dict[str, list[Bad]] = {
         (lambda s: s.save(5), TypeError, "a path or a binary stream is needed, not int"),
         (lambda s: s.save(b"x"), TypeError, "a path or a binary stream is needed, not bytes"),
     ],
+    "pty": [
+        (lambda s: s.pty(5), TypeError, "command must be a str or a sequence of str, not int"),
+        (lambda s: s.pty(cols=0), ValueError, "cols must be"),
+        (lambda s: s.pty(user="ann"), ValueError, 'user must be "user" or "root", not .ann.'),
+    ],
     "pause": [(lambda s: s.pause(), StateError, "the sandbox is in no store")],
     "kill": [(lambda s: s.kill(discard=5), TypeError, "discard must be a bool, not int")],
     "mount": [
@@ -371,10 +376,8 @@ def test_every_public_method_with_arguments_is_in_the_table() -> None:
     wanted = {
         place + name
         for place, kind in places.items()
-        for name, value in vars(kind).items()
-        if not name.startswith("_")
-        and inspect.isfunction(value)
-        and len(inspect.signature(value).parameters) > 1
+        for name, value in inspect.getmembers(kind, inspect.isfunction)
+        if not name.startswith("_") and len(inspect.signature(value).parameters) > 1
     }
     assert wanted == set(CALLS)
 

@@ -17,6 +17,7 @@ from fuzz.targets.network_rules import NetworkRules
 from fuzz.targets.python_messages import PythonMessages
 from fuzz.targets.saved_machines import SavedMachines
 from fuzz.targets.sdk import SdkCalls
+from fuzz.targets.terminal_messages import TerminalMessages
 from fuzz.targets.wheels import Wheels
 
 TARGETS: Final[dict[str, type[Target]]] = {
@@ -38,6 +39,7 @@ TARGETS: Final[dict[str, type[Target]]] = {
         McpStdio,
         HttpRequests,
         GuestResponses,
+        TerminalMessages,
         McpRequests,
         InspectedConnections,
     )

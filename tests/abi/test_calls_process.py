@@ -348,3 +348,12 @@ def test_processors(caller: Caller) -> None:
     caller.ok("getcpu", cpu, node)
     caller.ok("getcpu", 0, 0)
     assert (caller.unpack("I", cpu), caller.unpack("I", node)) == ((0,), (0,))
+
+
+def test_a_set_user_id_program_runs_as_its_owner(caller: Caller, root: Caller) -> None:
+    program = root.make_file(b"/usr/bin/owner", b"\0asm\1\0\0\0", 0o755)
+    root.ok("fchmodat", -100, program, 0o4755)
+    child = caller.fork()
+    child.call("execve", program, child.strings(b"owner"), child.strings())
+    assert child.process.identity.euid == 0
+    assert child.process.identity.uid == 1000

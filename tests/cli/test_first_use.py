@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from wasmsand import Sandbox
 from wasmsand.engine import default_engine
 from wasmsand.engine.choosing import settle_places
 from wasmsand.machine.image import image_programs
 
 pytestmark = pytest.mark.slow
-TO_COMPILE = ("curl", "git", "openssl", "wget")
+TO_COMPILE = ("curl", "git", "openssl", "sqlite3", "wget")
 """Each takes seconds to compile."""
 SECONDS = 2
 """The timeout of each command: enough to run the program, too little to compile it too."""
@@ -100,3 +102,23 @@ with Sandbox({arguments}) as sandbox, sandbox.shell() as shell:
 """
     result = run(environment, "-c", script)
     assert result.stdout == "0 False\n", result.stderr
+
+
+def test_a_session_on_a_server_does_not_time_out(environment: dict[str, str]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "wasmsand", "serve", "--port", "0"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as server:
+        try:
+            assert server.stdout is not None
+            greeting = re.search(r"http://\S+:\d+", server.stdout.readline())
+            assert greeting is not None
+            with Sandbox.connect(greeting[0]) as sandbox, sandbox.shell() as shell:
+                result = shell.run("sqlite3 --version", timeout_ms=SECONDS * 1000)
+            assert (result.exit_code, result.timed_out) == (0, False)
+        finally:
+            server.terminate()
+        assert "compiling sqlite3 for this machine" in server.stdout.read()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -103,6 +104,13 @@ def test_keys_that_a_command_does_not_read_do_not_block_signals() -> None:
         os.set_blocking(user.terminal, True)
         user.process.send_signal(signal.SIGTERM)
         assert (user.status(), user.has_old_settings) == (143, True)
+
+
+def test_a_job_in_the_background_is_not_stopped() -> None:
+    job = shlex.join([*COMMAND, "run", "test -t 1 || echo no terminal; exit 3"])
+    with User("-mc", f"{job} & wait $!", command=["bash"]) as user:
+        assert user.status() == 3
+        assert b"no terminal\r\n" in user.shown
 
 
 def test_an_unknown_program_is_status_127() -> None:

@@ -14,6 +14,8 @@ _BLOCK = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 NOT_RUN = {
     "wasmsand shell": "interactive",
+    "vim notes.txt": "needs a terminal; tests/cli/test_on_a_terminal.py has one",
+    "wasmsand run top": "needs a terminal",
     "wasmsand serve &": "runs in the background; the test starts a server itself",
     "wasmsand run --port": "serves until it is interrupted",
     "--allow-net": "reaches hosts outside",

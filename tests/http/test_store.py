@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
+import random
 import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +25,8 @@ pytest.importorskip("msgspec", reason="pip install 'wasmsand[serve]'")
 from tests.http.server import Client, DidNotStart, ServerProcess, write_tokens
 from tests.waiting import wait_until
 from wasmsand import (
+    AsyncSandbox,
+    ConnectionLostError,
     Network,
     Sandbox,
     SandboxClosedError,
@@ -30,6 +35,7 @@ from wasmsand import (
     StateError,
     StateFileError,
     StateLostError,
+    UnsupportedError,
 )
 
 ALICE, BOB = "alice-0123456789abcdef", "bob-0123456789abcdef0"
@@ -115,6 +121,28 @@ def test_sessions_go_on_after_the_server_was_killed(tmp_path: Path, isolation: s
         sandbox.kill()
         assert Sandbox.list(server.url) == []
         assert server.errors == ""
+
+
+def test_after_random_kills_files_and_sessions_are_of_the_same_moment(tmp_path: Path) -> None:
+    random.seed(16112026)
+    count = "number += 1; open('number', 'w').write(str(number)); number"
+    with stored(tmp_path / "store") as server:
+        sandbox = Sandbox.connect(server.url)
+        session = sandbox.python()
+        session.run("number = 0; open('number', 'w').write('0')")
+        server.wait_until_stored(sandbox.id, time.time())
+        for _ in range(5):
+            killer = threading.Timer(random.uniform(0.2, 4.0), server.server.process.kill)
+            killer.start()
+            with pytest.raises(ConnectionLostError):
+                while True:  # until the server is killed, in the middle of a request or not
+                    session.run(count)
+            killer.join()
+            server.restart()
+            number = session.run("number").value
+            assert sandbox.files.read_text("number") == str(number)
+            assert session.run(count).value == number + 1
+        assert number > 0
 
 
 def test_everything_is_stored_when_the_server_is_terminated(tmp_path: Path) -> None:
@@ -397,6 +425,38 @@ def test_a_saved_sandbox_is_loaded_into_a_server(tmp_path: Path) -> None:
         assert kinds == ["python", "shell"]
         bad = client.ask("POST", "/v1/sandboxes/load?options=%7B%22env%22%3A%7B%7D%7D", body=b"x")
         assert bad.error[:2] == (400, "invalid_value")
+
+
+def test_asynchronous_programs_have_the_same(tmp_path: Path) -> None:
+    async def use(url: str) -> None:
+        sandbox = await AsyncSandbox.connect(url, metadata={"a": "b"})
+        session = await sandbox.python()
+        await session.run("x = 5")
+        await sandbox.pause()
+        assert (await sandbox.info()).state == "paused"
+        await sandbox.disconnect()
+        (info,) = await AsyncSandbox.list(url, metadata={"a": "b"})
+        async with await AsyncSandbox.connect(url, id=info.id) as again:
+            assert again.id == info.id == sandbox.id
+            assert (await again.sessions[0].run("x")).value == 5  # type: ignore[union-attr]
+            await again.set_timeout(1000)
+        assert len(await AsyncSandbox.list(url)) == 1
+        assert await AsyncSandbox.kill_by_id(url, info.id)
+        assert await AsyncSandbox.list(url) == []
+
+    with stored(tmp_path / "store") as server:
+        asyncio.run(use(server.url))
+
+
+def test_every_sandbox_has_an_id_and_only_servers_have_timeouts() -> None:
+    with Sandbox() as one, one.fork() as other:
+        assert one.id != other.id
+        assert one.info().state == "running"
+        with pytest.raises(UnsupportedError, match="on a server"):
+            one.set_timeout(5)
+        with pytest.raises(UnsupportedError, match="on a server"):
+            one.disconnect()
+        assert one.commands.run("echo alive").stdout == "alive\n"
 
 
 def test_one_server_has_a_store(tmp_path: Path) -> None:

@@ -195,6 +195,7 @@ def test_a_plain_request_is_told_to_upgrade(client: Client) -> None:
         ('{"type":"open","cols":0}', "invalid_value"),
         ('{"type":"open","rows":65536}', "invalid_value"),
         ('{"type":"open","unknown":1}', "invalid_value"),
+        ('{"type":"\\ud800"}', "invalid_value"),
         ('{"type":"open","window":0}', "invalid_value"),
         ('{"type":"open","command":[]}', "invalid_value"),
         ('{"type":"open","env":{},"environ":{}}', "invalid_value"),

@@ -75,7 +75,8 @@ def test_without_a_known_token_nothing_is_revealed(
     assert answer.error == (
         401,
         "unauthorized",
-        "the token is missing or unknown; send `Authorization: Bearer TOKEN`",
+        "the token is missing or unknown; send `Authorization: Bearer TOKEN` (Python: "
+        "Sandbox.connect(url, token=...))",
     )
     assert answer.headers["www-authenticate"] == "Bearer"
 

@@ -105,7 +105,7 @@ def test_notifications_of_a_copy_name_it(server: Peer) -> None:
 def test_what_runs_is_refused_or_dropped(server: Peer) -> None:
     server.call("commands.start", command=["sleep", "100"])
     error = server.error("fork")
-    assert error["data"] == {"errno": "EBUSY", "kind": "state"}
+    assert error["data"] == {"errno": "EBUSY", "kind": "state", "code": "cannot_copy"}
     assert "a command runs" in error["message"]
     assert server.call("fork", running="drop")["sandboxes"][0]["sessions"] == []
 
@@ -165,3 +165,49 @@ def test_a_snapshot_is_saved_as_a_stream(server: Peer) -> None:
     seen = [{"was": 1, "kind": "perl", "identity": "x"}]
     error = server.error("snapshot.save", snapshot="all", sessions=seen)
     assert "a session is of the kind shell or python" in error["message"]
+
+
+def saved_sandbox() -> bytes:
+    stream = io.BytesIO()
+    with Sandbox(env={"A": "b"}) as sandbox:
+        sandbox.python().run("x = 41")
+        sandbox.shell().run("cd /usr; y=5")
+        sandbox.save(stream)
+    return stream.getvalue()
+
+
+def send(server: Peer, content: bytes, **params: object) -> int:
+    stream = int(server.call("load", **params)["stream"])
+    for begin in range(0, len(content), 100_000):
+        data = base64.b64encode(content[begin : begin + 100_000]).decode()
+        server.call("streams.write", stream=stream, data=data)
+    return stream
+
+
+def test_a_saved_sandbox_is_loaded_instead_of_created() -> None:
+    with peer() as server:
+        server.call("streams.finish", stream=send(server, saved_sandbox(), savedOptions=True))
+        loaded = server.call("loaded")
+        kinds = [(each["kind"], each[each["kind"]]) for each in loaded["sessions"]]
+        assert kinds == [("python", 1), ("shell", 2)]
+        assert (loaded["variables"], loaded["commands"]) == ({"A": "b"}, [])
+        assert value(server, 1, "x + 1") == 42
+        assert said(server, 2, "pwd; echo $y $A") == "/usr\n5 b\n"
+        printed = server.call("commands.run", command="echo $A")["stdout"]
+        assert base64.b64decode(printed) == b"b\n"
+        assert server.error("load")["data"]["errno"] == "EEXIST"
+
+
+def test_a_file_that_is_no_sandbox_is_refused_and_another_one_can_be_loaded() -> None:
+    with peer() as server:
+        for content in (b"", b"nothing of ours" * 1000, saved_sandbox()[:-50]):
+            stream = send(server, b"")
+            data = base64.b64encode(content).decode()
+            server.request("streams.write", stream=stream, data=data)
+            refused = server.error("streams.finish", stream=stream)
+            assert (refused["data"]["kind"], refused["data"]["code"]) == ("state", "state_file")
+        assert server.error("loaded")["data"]["errno"] == "ENODEV"
+        server.call("streams.finish", stream=send(server, saved_sandbox(), asCommands=True))
+        loaded = server.call("loaded")
+        assert [each["was"] for each in loaded["commands"]] == [0, 1]
+        assert [each["kind"] for each in loaded["saved"]] == ["python", "shell"]

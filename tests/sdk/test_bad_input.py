@@ -313,7 +313,16 @@ CALLS: dict[str, list[Bad]] = {
         (lambda s: s.save(5), TypeError, "a path or a binary stream is needed, not int"),
         (lambda s: s.save(b"x"), TypeError, "a path or a binary stream is needed, not bytes"),
     ],
-    "pause": [(lambda s: s.pause(), StateError, "the sandbox is in no store")],
+    "pause": [(lambda s: s.pause(running="x"), ValueError, 'running must be "refuse" or "drop"')],
+    "set_timeout": [
+        (lambda s: s.set_timeout("1"), TypeError, "seconds must be a number of seconds, not str"),
+        (lambda s: s.set_timeout(-1), ValueError, "seconds must be"),
+    ],
+    "pty": [
+        (lambda s: s.pty(5), TypeError, "command must be"),
+        (lambda s: s.pty(cols=0), ValueError, "cols must be"),
+        (lambda s: s.pty(rows="x"), TypeError, "rows must be an int, not str"),
+    ],
     "kill": [(lambda s: s.kill(discard=5), TypeError, "discard must be a bool, not int")],
     "mount": [
         (lambda s: s.mount(5, "/tmp"), TypeError, "path must be a str or a path, not int"),
@@ -371,7 +380,8 @@ def test_every_public_method_with_arguments_is_in_the_table() -> None:
     wanted = {
         place + name
         for place, kind in places.items()
-        for name, value in vars(kind).items()
+        for part in kind.__mro__
+        for name, value in vars(part).items()
         if not name.startswith("_")
         and inspect.isfunction(value)
         and len(inspect.signature(value).parameters) > 1

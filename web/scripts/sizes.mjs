@@ -19,7 +19,7 @@ const server = await serve(new URL("..", import.meta.url).pathname);
 const browser = await openBrowser(chromium);
 const page = await browser.context.newPage();
 page.on("console", (message) => console.error(message.text()));
-await page.goto(`${server.origin}/tests/page.html`);
+await page.goto(`${server.origin}/tests/empty.html`);
 const took = (run) => page.evaluate(run.code, run.argument);
 let over = false;
 const boot = await took({

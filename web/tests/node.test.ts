@@ -26,9 +26,24 @@ for (const script of differentialScripts) {
   });
 }
 
-test("the package can be required", () => {
+test("memory of programs that have ended is given back", { timeout: 180_000 }, async () => {
+  const sandbox = await api.Sandbox.create();
+  const runs = async (count: number) => {
+    for (let left = count; left; left--) await sandbox.run("python3 -c 'x = bytes(8_000_000)'");
+  };
+  await runs(15);
+  const before = process.memoryUsage().rss;
+  await runs(40); // more than 1 GB of memories
+  const grown = (process.memoryUsage().rss - before) / 1e6;
+  assert.ok(grown < 400, `it grew by ${grown} MB`);
+  sandbox.destroy();
+});
+
+test("the package can be required", { timeout: 60_000 }, async () => {
   const required = createRequire(import.meta.url)(new URL("dist/node/index.cjs", root).pathname);
-  assert.equal(typeof required.Sandbox.create, "function");
+  const sandbox = await (required as typeof api).Sandbox.create();
+  assert.equal((await sandbox.run("echo required")).stdout, "required\n");
+  sandbox.destroy();
 });
 
 test("the ordinary start of Python works too", { timeout: 120_000 }, async () => {

@@ -166,9 +166,10 @@ def _compiled(programs: Sequence[ProgramFile], console: Console) -> str:
         )
     left = [program.name for program in programs if not is_ready(engine, program)]
     if left:
-        raise Unhealthy(
-            f"{total - len(left)} of {total} programs are compiled, not {', '.join(left)}: run "
-            "`wasmsand warm`; is the cache writable?"
+        return (
+            f"compiled programs: {total - len(left)} of {total} are ready{source}. Each process "
+            f"has to prepare the others ({', '.join(left)}), because the cache cannot be written: "
+            "set WASMSAND_CACHE to a directory that only you can write to, and run `wasmsand warm`"
         )
     seconds = time.monotonic() - started
     now = f"{len(to_compile)} were compiled now" if to_compile else "their files were checked now"

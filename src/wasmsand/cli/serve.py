@@ -35,10 +35,13 @@ examples:
     name = "alice"
     token = "at least sixteen characters"
     max_sandboxes = 10                # also: max_memory_bytes, max_running_commands
+    max_stored_bytes = 1000000000     # with --store; also: max_stored_sandboxes
     requests_per_second = 20
     trusted = true                    # its sandboxes run in the server's own process
     all_metrics = true                # /metrics shows this token the whole server
     network = ["*.wikipedia.org:443"] # what its sandboxes may reach at most
+
+  wasmsand serve --store /var/lib/wasmsand      sandboxes survive the server
 
   curl -s http://127.0.0.1:8750/openapi.json    describes every request and response
   curl -s -X POST http://127.0.0.1:8750/v1/sandboxes
@@ -170,6 +173,8 @@ def execute(arguments: argparse.Namespace) -> int:
         level=logging.INFO if arguments.verbose else logging.ERROR,
         format="%(asctime)s %(name)s %(levelname)s: %(message)s",
     )
+    if not arguments.verbose:  # a client may be waiting for a compilation
+        logging.getLogger("wasmsand.engine").setLevel(logging.WARNING)
     try:
         serve(_settings(arguments), lambda url: print(f"wasmsand: serving {url}", file=sys.stderr))
     except (CannotServe, TokensRejected) as error:

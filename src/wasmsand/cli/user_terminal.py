@@ -51,7 +51,8 @@ _RESTORED: Final = {
 
 
 def has_terminal() -> bool:
-    """Whether all standard streams are a terminal that can be put into raw mode."""
+    """Whether all standard streams are a terminal that can be put into raw mode. A job in the
+    background may not do that: it would be stopped."""
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if any(stream is None or not stream.isatty() for stream in streams):
         return False
@@ -59,7 +60,10 @@ def has_terminal() -> bool:
         import termios  # noqa: F401  # not on Windows
     except ImportError:
         return False
-    return True
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:  # not our controlling terminal, so nobody stops us
+        return True
 
 
 def attach(

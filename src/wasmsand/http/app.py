@@ -126,7 +126,8 @@ def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
             raise ApiFailure(
                 401,
                 "unauthorized",
-                "the token is missing or unknown; send `Authorization: Bearer TOKEN`",
+                "the token is missing or unknown; send `Authorization: Bearer TOKEN` (Python: "
+                "Sandbox.connect(url, token=...))",
             )
         return PUBLIC
     connection = connection_of(request.scope)

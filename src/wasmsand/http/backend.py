@@ -18,6 +18,7 @@ from wasmsand.http.client_ports import HttpPorts
 from wasmsand.http.client_terminals import HttpTerminals
 from wasmsand.http.process import HttpProcess
 from wasmsand.http.transport import ANSWER_SECONDS, HttpExchange, Transport
+from wasmsand.sdk import arguments
 from wasmsand.sdk.backend import (
     DEFAULT_USER,
     BackendProcess,
@@ -69,6 +70,8 @@ def options_out(options: SandboxOptions) -> dict[str, Any]:
         if SandboxInterface.HTTP in option.interfaces
     }
     wanted["env"] = dict(options.env)
+    if options.timeout_ms is not None:
+        wanted["timeout_ms"] = min(options.timeout_ms, arguments.LONGEST_TIMEOUT_MS)
     if options.network is not None:
         wanted["network"] = plain_network_of(options.network)
     return wanted

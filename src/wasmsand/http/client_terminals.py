@@ -43,6 +43,9 @@ _MESSAGE_MAX: Final = 1024 * 1024
 _RECEIVED: Final = 64 * 1024
 _PIECE: Final = 32 * 1024
 _OPEN_SECONDS: Final = 60.0
+_SILENCE_SECONDS: Final = 60.0
+"""A server that sends nothing for this long, not even a ping, is lost. A timeout also keeps TLS
+connections usable by two threads: the system's calls do not block."""
 
 
 class HttpTerminals:
@@ -90,6 +93,7 @@ class _Link:
     def __init__(self, transport: Transport, connection: socket.socket) -> None:
         self._transport = transport
         self._connection = connection
+        connection.settimeout(_SILENCE_SECONDS)
         self._sending = threading.Lock()
         self._state = threading.Condition()
         # Guarded by the condition:

@@ -20,10 +20,10 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 from wasmsand.http.failures import ApiFailure, failure_of
 from wasmsand.http.network_ceilings import within_ceiling
-from wasmsand.http.records import SandboxRecord, decoded
 from wasmsand.http.registry import Entry
 from wasmsand.http.served import ServedSandbox
 from wasmsand.http.snapshots import ServedSnapshot
+from wasmsand.http.started import Started
 from wasmsand.http.store import ServerStore
 from wasmsand.http.store_work import StoreWork
 from wasmsand.http.stored_state import TakenState, take_for_store
@@ -41,13 +41,17 @@ INTERVAL_SECONDS: Final = 2.0
 _INTERVAL_COSTS: Final = 10
 """It is at least so many times what the last write took."""
 _STEP_SECONDS: Final = 0.25
-_MOST_AT_ONCE: Final = 4
+_MOST_AT_ONCE: Final = 8
 """Sandboxes that are stored or paused in the background at the same time."""
+_MOST_OF_ONE: Final = 2
+"""Those of one token: its sandboxes may take long."""
 _LONGEST_RETRY_SECONDS: Final = 30.0
 _SNAPSHOT_AGE_SECONDS: Final = 1.0
 """A snapshot that a copy needs only for a moment is not stored."""
 _LAST_SECONDS: Final = 6.0
 """At shutdown: time to store all sandboxes."""
+_SESSIONS_SECONDS: Final = 10.0
+"""How long to wait for the end of the requests of sessions."""
 _ROOM_TRIES: Final = 4
 _OTHERS_IDLE_SECONDS: Final = 10.0
 """How long a sandbox of another token was idle before it is paused to make room."""
@@ -63,6 +67,8 @@ class Keeping:
         self._work = StoreWork(service, store)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Work in the background, by the id of its sandbox or snapshot."""
+        self._owners: dict[str, str] = {}
+        """The names of the tokens for which it is done."""
         self._waking: dict[str, asyncio.Task[None]] = {}
         self._last_states: dict[str, object] = {}
         """The stored states of sandboxes in which something runs."""
@@ -90,20 +96,22 @@ class Keeping:
         idle_pause = self._service.settings.idle_pause
         is_changed = entry.changes != entry.stored_changes or entry.id in self._last_states
         if not entry.uses and now - entry.last_used >= idle_pause:
-            self._in_background(entry.id, entry, self.pause(entry, own_uses=0))
+            self._in_background(entry.id, entry.owner, entry, self.pause(entry, own_uses=0))
         elif is_changed:
-            self._in_background(entry.id, entry, self.store(entry))
+            self._in_background(entry.id, entry.owner, entry, self.store(entry))
 
     def _store_snapshot_soon(self, owner: Token, kept: ServedSnapshot) -> None:
         is_new = kept.snapshot is not None and kept.stored_bytes is None
         age = time.time() - kept.created
         if is_new and not kept.cannot_store and age > _SNAPSHOT_AGE_SECONDS:
-            self._in_background(kept.id, None, self._store_snapshot(owner, kept))
+            self._in_background(kept.id, owner, None, self._store_snapshot(owner, kept))
 
     def _in_background(
-        self, identity: str, entry: Entry | None, work: Coroutine[Any, Any, None]
+        self, identity: str, owner: Token, entry: Entry | None, work: Coroutine[Any, Any, None]
     ) -> None:
-        if identity in self._tasks or len(self._tasks) >= _MOST_AT_ONCE:
+        of_owner = sum(name == owner.name for name in self._owners.values())
+        most = _MOST_AT_ONCE if self._service.tokens.is_open else _MOST_OF_ONE
+        if identity in self._tasks or of_owner >= most or len(self._tasks) >= _MOST_AT_ONCE:
             work.close()
             return
 
@@ -116,7 +124,9 @@ class Keeping:
                 self._note_failure(identity, entry, error)
             finally:
                 self._tasks.pop(identity, None)
+                self._owners.pop(identity, None)
 
+        self._owners[identity] = owner.name
         self._tasks[identity] = asyncio.create_task(quietly())
 
     def _note_failure(self, identity: str, entry: Entry | None, error: Exception) -> None:
@@ -155,9 +165,10 @@ class Keeping:
         """The state of a sandbox. Meanwhile, requests to its sessions wait."""
         sandbox = entry.sandbox
         commands = sandbox.all_started()
+        if not is_last:
+            # While a sandbox is being paused, requests wait: do not let them wait for long.
+            await self._wait_for_sessions(commands, 0.0 if requires_silence else _SESSIONS_SECONDS)
         busy = [each for each in commands if not each.is_idle]
-        if not is_last and any(each.session is not None for each in busy):
-            raise StateError("a session runs a request")
         held = [each for each in commands if each.is_idle]
         for each in held:
             each.hold()
@@ -173,6 +184,19 @@ class Keeping:
         finally:
             for each in held:
                 each.let_go()
+
+    async def _wait_for_sessions(self, commands: list[Started], seconds: float) -> None:
+        """Wait until no session of a client runs a request. Raises `StateError`."""
+        sessions = [each for each in commands if each.session is not None]
+        until = time.monotonic() + seconds
+        for each in sessions:
+            try:
+                async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                    await each.wait_until_idle()
+            except TimeoutError:
+                raise StateError("a session runs a request") from None
+        if not all(each.is_idle for each in sessions):
+            raise StateError("a session runs a request")
 
     async def _write(self, entry: Entry, taken: TakenState) -> Network | None:
         network = await self._work.network_of(entry)
@@ -262,7 +286,7 @@ class Keeping:
                 network = within_ceiling(entry.network, service, owner)
             await self.reserve(owner, entry.reserved_bytes)
             try:
-                record = decoded(entry.record, SandboxRecord)
+                record = await self._work.in_thread(lambda: self._work.record(entry))
                 loaded = await service.in_file_thread(
                     owner,
                     entry.id,

@@ -18,10 +18,12 @@ import msgspec
 from wasmsand.http import (
     copy_messages,
     file_messages,
+    life_messages,
     messages,
     network_messages,
     package_messages,
     port_messages,
+    session_messages,
 )
 from wasmsand.http.messages import CreateSandbox, FailureBody
 from wasmsand.http.routing import AnyRoute
@@ -34,9 +36,11 @@ _MODULES = (
     messages,
     file_messages,
     copy_messages,
+    life_messages,
     network_messages,
     package_messages,
     port_messages,
+    session_messages,
     results,
     _EVENTS,
 )

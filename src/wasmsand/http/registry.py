@@ -62,8 +62,6 @@ class Entry:
     """Monotonic time before which the sandbox is not stored again."""
     failures: int = 0
     """Attempts to store it that failed, since the last that did not."""
-    record: bytes = b""
-    """The record of the stored state."""
     missing_secrets: tuple[str, ...] = ()
     """Hosts whose secrets have to be given again before it can be resumed."""
     network: Network | None = None

@@ -9,17 +9,19 @@ while it waits for the client's next request.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from wasmsand.http.failures import BATCH_GONE, ApiFailure
 from wasmsand.http.messages import CommandEnd, OutputBatch, SessionTag, piece
-from wasmsand.sdk.backend import BackendProcess, Ended, Output
+from wasmsand.sdk.backend import STDIN, BackendProcess, Ended, Output
+from wasmsand.sdk.python_session import ANSWERS_FD, REQUESTS_FD
 from wasmsand.sdk.shell import STATUS_FD, STATUS_REQUEST
 
 Pieces = tuple[Output, ...] | None
 InThread = Callable[[Callable[[], Pieces]], Awaitable[Pieces]]
-_TOKEN_LENGTH = 16
+_PYTHON_REQUEST = re.compile(rb'\A{"token": "([0-9a-f]{16})"')
 
 
 class Started:
@@ -39,7 +41,8 @@ class Started:
         self._users = 0
         self._free = asyncio.Event()
         self._free.set()
-        self._turn = _ShellTurn()
+        self._turn = None if session is None else _Turn(session.kind)
+        self._became_idle = asyncio.Event()
 
     @classmethod
     def resumed(
@@ -81,11 +84,19 @@ class Started:
             yield self.process
         finally:
             self._users -= 1
+            if self.is_idle:
+                self._became_idle.set()
 
     @property
     def is_idle(self) -> bool:
         """Whether no request uses it, and a session waits for the client's next request."""
-        return not self._users and not self._turn.is_taken
+        return not self._users and (self._turn is None or not self._turn.is_taken)
+
+    async def wait_until_idle(self) -> None:
+        """Wait until a request has left it idle, if it is not."""
+        while not self.is_idle:
+            self._became_idle.clear()
+            await self._became_idle.wait()
 
     def hold(self) -> None:
         """Let requests wait until `let_go`; the command must be idle."""
@@ -95,10 +106,10 @@ class Started:
         """See `hold`."""
         self._free.set()
 
-    def note_input(self, data: bytes) -> None:
-        """The client is about to write this to a session."""
-        if self.session is not None and self.session.kind == "shell":
-            self._turn.note_input(data)
+    def note_input(self, data: bytes, fd: int) -> None:
+        """The client is about to write this to the command."""
+        if self._turn is not None:
+            self._turn.note_input(data, fd)
 
     async def batch(self, after: int, seconds: float, in_thread: InThread) -> OutputBatch:
         """The batch after number `after`. If there is no output for `seconds`, an empty batch
@@ -127,7 +138,8 @@ class Started:
                 return OutputBatch(
                     number=self._last.number, pieces=[], ended=False, uncounted_ms=self._uncounted()
                 )
-            self._turn.note_output(pieces)
+            if self._turn is not None:
+                self._turn.note_output(pieces)
             self._last = OutputBatch(
                 number=self._last.number + 1,
                 pieces=[piece(output.fd, output.data) for output in pieces],
@@ -140,29 +152,43 @@ class Started:
         return self.process.uncounted_seconds() * 1000
 
 
-class _ShellTurn:
-    """Whether a shell has a request of its client: the client has sent a line that asks for a
-    status, and has not received that status yet."""
+class _Turn:
+    """Whether a session has a request of its client: the client has sent a request, and has not
+    received the end of its answer yet. Both contain the request's token."""
 
-    def __init__(self) -> None:
-        self._token: bytes | None = None
-        """The token of the status that is awaited; empty if half a request was sent."""
-        self._report = b""
+    def __init__(self, kind: str) -> None:
+        is_shell = kind == "shell"
+        self._request = STATUS_REQUEST if is_shell else _PYTHON_REQUEST
+        self._request_fd = STDIN if is_shell else REQUESTS_FD
+        self._answer_fd = STATUS_FD if is_shell else ANSWERS_FD
+        self._answer = b"%s " if is_shell else b'"token": "%s", "kind": "answer"'
+        self.is_taken = False
+        self._marker = b""
+        """How the answer begins; empty if it is not known, or has begun."""
+        self._has_begun = False
+        self._tail = b""
 
-    @property
-    def is_taken(self) -> bool:
-        return self._token is not None
-
-    def note_input(self, data: bytes) -> None:
-        found = STATUS_REQUEST.search(data[-200:])
-        self._token, self._report = (found[1] if found else b""), b""
+    def note_input(self, data: bytes, fd: int) -> None:
+        if fd != self._request_fd:
+            return
+        found = self._request.search(data)
+        if found is not None:
+            self._marker, self._has_begun, self._tail = self._answer % found[1], False, b""
+        self.is_taken = True
 
     def note_output(self, outputs: tuple[Output, ...]) -> None:
-        if self._token:
-            self._report += b"".join(each.data for each in outputs if each.fd == STATUS_FD)
-            if self._token in self._report:
-                self._token = None
-            self._report = self._report[-_TOKEN_LENGTH:]
+        data = b"".join(each.data for each in outputs if each.fd == self._answer_fd)
+        if not self.is_taken or not data:
+            return
+        if not self._has_begun and self._marker:
+            joined = self._tail + data
+            at = joined.find(self._marker)
+            self._tail = joined[-len(self._marker) :]
+            if at < 0:
+                return
+            self._has_begun, data = True, joined[at:]
+        if self._has_begun and b"\n" in data:
+            self.is_taken = False
 
 
 def output_of(process: BackendProcess, seconds: float) -> Pieces:

@@ -109,14 +109,27 @@ class ServerStore:
                 foreign.append(entry)
         return removed, foreign
 
-    def all(self) -> list[StoredState]:
-        """Everything that is stored, oldest first. Raises `StoreError`."""
-        with self._errors("cannot list the store"), self._lock:
-            rows = self._index.execute(
+    def all(self) -> Iterator[StoredState]:
+        """Everything that is stored, oldest first. Use it before all else, to the end. Raises
+        `StoreError`."""
+        with self._errors("cannot list the store"):
+            for row in self._index.execute(
                 "SELECT id, kind, record, size, saved FROM states ORDER BY rowid"
-            ).fetchall()
-        self.damaged = [str(row[0])[:64] for row in rows if not _is_sound(row)]
-        return [StoredState(*row) for row in rows if _is_sound(row)]
+            ):
+                if _is_sound(row):
+                    yield StoredState(*row)
+                else:
+                    self.damaged.append(str(row[0])[:64])
+
+    def record(self, identity: str) -> bytes:
+        """The record of a state. Raises `StoreError`."""
+        with self._errors(f"cannot read {identity}"), self._lock:
+            row = self._index.execute(
+                "SELECT record FROM states WHERE id = ?", (identity,)
+            ).fetchone()
+        if row is None or not isinstance(row[0], bytes):
+            raise StoreError(f"the store has no {identity}")
+        return row[0]
 
     def write(
         self, identity: str, kind: Kind, record: bytes, write: Callable[[IO[bytes]], None]

@@ -129,7 +129,6 @@ class StoreWork:
                 metadata=sandbox.metadata,
                 stored_changes=1,
                 stored_bytes=stored.size + len(stored.record),
-                record=stored.record,
                 missing_secrets=tuple(sandbox.options.secret_hosts),
                 network=options.network,
             )
@@ -211,19 +210,24 @@ class StoreWork:
         """Store a state with its record. Raises `StoreError`, `quota_exceeded`."""
         record = encoded(self._record(entry, taken, network))
         size = await self._write(entry.owner, entry.id, record, taken.state, entry.stored_bytes)
-        entry.record, entry.stored_bytes = record, size
+        entry.stored_bytes = size
 
     async def write_record(self, entry: Entry) -> None:
         """Store what may have changed without the state: the end of a sandbox. Raises
         `StoreError`."""
-        if not entry.record:
-            return
-        record = decoded(entry.record, SandboxRecord)
-        now = time.monotonic()
-        record.ends = time.time() + entry.ends - now
-        record.used = time.time() + entry.last_used - now
-        entry.record = data = encoded(record)
-        await self.in_thread(lambda: self._store.write_record(entry.id, data))
+        now, wall = time.monotonic(), time.time()
+
+        def write() -> None:
+            record = self.record(entry)
+            record.ends = wall + entry.ends - now
+            record.used = wall + entry.last_used - now
+            self._store.write_record(entry.id, encoded(record))
+
+        await self.in_thread(write)
+
+    def record(self, entry: Entry) -> SandboxRecord:
+        """The stored record of a sandbox. Call it on a thread. Raises `StoreError`."""
+        return decoded(self._store.record(entry.id), SandboxRecord)
 
     async def write_snapshot(self, owner: Token, kept: ServedSnapshot) -> None:
         """Store a snapshot. Raises `StoreError`, `quota_exceeded`."""

@@ -22,6 +22,8 @@ from wasmsand.sdk.client_programs import capture_shell
 from wasmsand.sdk.errors import CommandError, SandboxError, StateError
 from wasmsand.sdk.state import PROGRAM, SandboxState, SavedSession, require_silence
 
+_STILL_SECONDS: Final = 5.0
+"""How long to wait for the end of a session's request."""
 _DRAIN_MAX: Final = 8 << 20
 """Bytes of an ended command's output that are kept; its streams hold less."""
 
@@ -94,7 +96,7 @@ class _Taking:
         with ExitStack() as still:
             for session in own:
                 try:
-                    still.enter_context(session._still())
+                    still.enter_context(session._still(_STILL_SECONDS))
                 except StateError:
                     if not self._is_last and not session.closed:
                         raise
@@ -129,11 +131,17 @@ class _Taking:
         """The program of a session that a client drives."""
         assert started.session is not None
         process = started.process
-        if not started.waiting:  # otherwise a program could fill the server's memory, bit by bit
-            self._outputs[started.id] = _output_now(process)
+        # If output waits already, leave the rest: otherwise a program could fill the server's
+        # memory, bit by bit.
+        takes_output = not started.waiting
         if started.session.kind == "shell":
+            if takes_output:
+                self._outputs[started.id] = _output_now(process)
             return capture_shell(self._sandbox.attachment, process)
-        return self._backend.capture(process)
+        captured = self._backend.capture(process)
+        if takes_output:
+            self._outputs[started.id] = _output_now(process)
+        return captured
 
 
 def _output_now(process: BackendProcess) -> tuple[Output, ...]:

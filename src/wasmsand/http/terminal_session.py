@@ -142,7 +142,7 @@ class TerminalSession:
         message = await self._socket.receive()
         if message is None:
             raise _Gone
-        order = _order_of(message)
+        order = order_of(message)
         if not isinstance(order, OpenTerminal):
             raise ApiFailure(400, "invalid_value", 'the first message must have the type "open"')
         self._socket.messages.limit = MESSAGE_MAX
@@ -233,7 +233,7 @@ class TerminalSession:
                         self._has_room.clear()
                     self._typed.put_nowait(message.data)
                 continue
-            match _order_of(message, _TEXT_MAX):
+            match order_of(message, _TEXT_MAX):
                 case ResizeTerminal(cols=columns, rows=rows):
                     await self._patiently(partial(terminal.resize, rows, columns))
                 case AckOutput(bytes=count) if self._window is not None:
@@ -295,7 +295,7 @@ class TerminalSession:
         self._socket.drop()
 
 
-def _order_of(message: Message, most: int = FIRST_MAX) -> TerminalOrder:
+def order_of(message: Message, most: int = FIRST_MAX) -> TerminalOrder:
     """A client's text message. Raises `ApiFailure`."""
     if message.kind != TEXT:
         raise ApiFailure(400, "invalid_value", "the first message must be text")
@@ -310,3 +310,5 @@ def _order_of(message: Message, most: int = FIRST_MAX) -> TerminalOrder:
         raise ApiFailure(400, "bad_json", str(error)) from None
     except msgspec.ValidationError as error:
         raise ApiFailure(400, "invalid_value", str(error)) from None
+    except UnicodeEncodeError:
+        raise ApiFailure(400, "invalid_value", "a name or type has half a character") from None

@@ -19,7 +19,7 @@ _REQUIREMENT_LENGTH_MAX = 500
 _METADATA_MAX = 32
 _METADATA_NAME_MAX = 64
 _METADATA_VALUE_MAX = 1024
-_LONGEST_TIMEOUT_MS = 10**12
+LONGEST_TIMEOUT_MS = 10**12
 """Thirty years; a longer timeout would overflow the host's timers."""
 
 
@@ -62,7 +62,7 @@ def timeout_seconds(name: str, value: object) -> float | None:
         raise TypeError(f"{name} must be a number of milliseconds or None, not {_kind(value)}")
     if not 0 < value < float("inf"):
         raise ValueError(f"{name} must be a positive number of milliseconds, not {value}")
-    return min(value, _LONGEST_TIMEOUT_MS) / 1000
+    return min(value, LONGEST_TIMEOUT_MS) / 1000
 
 
 def text(name: str, value: object) -> str:
@@ -283,7 +283,7 @@ def seconds(name: str, value: object) -> float:
     """`value` as a positive number of seconds."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number of seconds, not {_kind(value)}")
-    if not 0 < value <= _LONGEST_TIMEOUT_MS / 1000:
+    if not 0 < value <= LONGEST_TIMEOUT_MS / 1000:
         raise ValueError(f"{name} must be a positive number of seconds, not {value}")
     return float(value)
 

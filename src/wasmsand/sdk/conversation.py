@@ -166,11 +166,12 @@ class Conversation(Generic[_Request]):
             yield
 
     @contextmanager
-    def still(self) -> Iterator[None]:
-        """Exclude requests until the block ends, if none is made now. Raises `StateError`."""
+    def still(self, seconds: float = 0.0) -> Iterator[None]:
+        """Exclude requests until the block ends, if none is made now or after `seconds`. Raises
+        `StateError`."""
         if self.closed:
             raise StateError("it has ended")
-        if not self._lock.acquire(blocking=False):
+        if not self._lock.acquire(timeout=seconds):
             raise StateError("it runs a request")
         try:
             yield

@@ -88,7 +88,8 @@ class SandboxLife:
         Example:
             sandbox.set_timeout(3600)
         """
-        self._on_server("set_timeout").set_timeout(arguments.seconds("seconds", seconds))
+        limit = arguments.seconds("seconds", seconds)
+        self._on_server("set_timeout").set_timeout(limit)
 
     def flush(self) -> None:
         """Write a sandbox that was opened with `open` to its store now.

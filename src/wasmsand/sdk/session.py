@@ -49,9 +49,10 @@ class Session(Generic[_Request]):
         """By which a session is known again in copies of its sandbox."""
         return self._identity
 
-    def _still(self) -> AbstractContextManager[None]:
-        """Exclude requests until the block ends. Raises `StateError` if one is being made."""
-        return self._conversation.still()
+    def _still(self, seconds: float = 0.0) -> AbstractContextManager[None]:
+        """Exclude requests until the block ends. Raises `StateError` if one is being made, and does
+        not end within `seconds`."""
+        return self._conversation.still(seconds)
 
     @abstractmethod
     def _capture(self, backend: Backend) -> object:

@@ -9,6 +9,7 @@ import {
   WORDS, type FunctionOffer, type Start,
 } from "./channel.js";
 import { MEMORY_MODULE, MEMORY_NAME, POLL } from "../kernel/module-form.js";
+import { SharedGarbage } from "../memory-pressure.js";
 import { onStart } from "#platform/guest";
 
 /** Thrown to leave a program whose process has ended. */
@@ -208,4 +209,10 @@ function kindOf(error: unknown): number {
   return 6;
 }
 
-onStart((start: Start) => new Program(start).run());
+/** How much memory of ended programs may wait to be collected. */
+const GARBAGE_BYTES = 64 * 1024 * 1024;
+const garbage = new SharedGarbage(GARBAGE_BYTES);
+onStart((start: Start) => {
+  new Program(start).run();
+  garbage.add(start.memory.buffer.byteLength);
+});

@@ -4,7 +4,11 @@
 // are known to Python by numbers. Bytes cross in Python's transfer buffer. Every range that is read
 // or written is checked against the memory's size.
 
-import { Refused, reshape, type Form } from "./module-form.js";
+import { SharedGarbage } from "../memory-pressure.js";
+import { Refused, reshape, type Form, type Segment } from "./module-form.js";
+
+/** How much memory of ended guests may wait to be collected. */
+const GARBAGE_BYTES = 256 * 1024 * 1024;
 
 /** A compiled program and what the kernel needs to know of it. */
 export interface Loaded {
@@ -54,7 +58,10 @@ export class Memories {
   private readonly modules = new Map<number, Loaded>();
   private readonly memories = new Map<number, WebAssembly.Memory>();
   private readonly views = new Map<number, Uint8Array>();
+  /** What `new_memory` has copied into each memory. */
+  private readonly data = new Map<number, readonly Segment[]>();
   private readonly images = new Map<number, Uint8Array>();
+  private readonly garbage = new SharedGarbage(GARBAGE_BYTES);
   private fed: Uint8Array[] = [];
   private counter = 0;
 
@@ -132,9 +139,9 @@ export class Memories {
     const number = ++this.counter;
     this.memories.set(number, memory);
     const view = this.view(number);
-    for (const segment of this.modules.get(module)?.form.segments ?? []) {
-      view.set(segment.bytes, segment.address);
-    }
+    const segments = this.modules.get(module)?.form.segments ?? [];
+    for (const { address, bytes } of segments) view.set(bytes, address);
+    this.data.set(number, segments);
     return number;
   }
 
@@ -155,7 +162,10 @@ export class Memories {
 
   fill(memory: number, image: number, first: number): void {
     const view = this.view(memory);
-    view.fill(0);
+    // A new memory is zero, except for the module's data.
+    for (const { address, bytes } of this.data.get(memory) ?? []) {
+      view.fill(0, address, address + bytes.length);
+    }
     view.set(this.images.get(image)!, first);
   }
 
@@ -164,8 +174,10 @@ export class Memories {
   }
 
   free_memory(memory: number): void {
+    this.garbage.add(this.memories.get(memory)?.buffer.byteLength ?? 0);
     this.memories.delete(memory);
     this.views.delete(memory);
+    this.data.delete(memory);
   }
 
   // Helpers.

@@ -150,23 +150,6 @@ export const fileCases: Case[] = [
     },
   },
   {
-    name: "a program that is not part of the image runs from a file",
-    async run({ shared }) {
-      // (module (import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))
-      //   (memory (export "memory") 1) (func (export "_start") i32.const 7 call 0))
-      const name = (text: string) => [text.length, ...new TextEncoder().encode(text)];
-      const imports = [1, ...name("wasi_snapshot_preview1"), ...name("proc_exit"), 0, 0];
-      const exports = [2, ...name("memory"), 2, 0, ...name("_start"), 0, 1];
-      const module = new Uint8Array([
-        0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 8, 2, 0x60, 1, 0x7f, 0, 0x60, 0, 0,
-        2, imports.length, ...imports, 3, 2, 1, 1, 5, 3, 1, 0, 1, 7, exports.length, ...exports,
-        10, 8, 1, 6, 0, 0x41, 7, 0x10, 0, 0x0b,
-      ]);
-      await shared.writeFile("bin/seven", module, { mode: 0o755 });
-      equal((await shared.run("bin/seven")).exitCode, 7);
-    },
-  },
-  {
     name: "the tool for language models answers as the design says",
     async run({ shared }) {
       const answer = await shared.callTool({ tool: "sandbox_run", input: { command: "echo hi" } });

@@ -3,6 +3,10 @@
 import type { Case } from "../check.js";
 import { commandCases } from "./commands.js";
 import { fileCases } from "./files.js";
+import { limitationCases } from "./limitations.js";
+import { programCases } from "./programs.js";
 import { sessionCases } from "./sessions.js";
 
-export const cases: Case[] = [...commandCases, ...fileCases, ...sessionCases];
+export const cases: Case[] = [
+  ...commandCases, ...fileCases, ...programCases, ...sessionCases, ...limitationCases,
+];

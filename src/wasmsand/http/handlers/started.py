@@ -86,7 +86,7 @@ async def write_input(call: Call[WriteInput, bytes]) -> Written:
     seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
     with call.running_command():
         async with started.use() as process:
-            started.note_input(call.body)
+            started.note_input(call.body, call.query.fd)
             written = await call.in_command_thread(
                 lambda: process.write(call.body, call.query.fd, seconds), seconds
             )

@@ -93,6 +93,7 @@ test: lint build packages-if-cached $(EXTRAS)
 	$(PYTEST) -p tests.second_try -n auto $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
 	    $(PYTEST) -p tests.second_try --second-try \
 	        --last-failed --last-failed-no-failures none $(ARGS); }
+	@scripts/web_tests
 
 bench: build
 	$(BIN)/wasmsand bench $(ARGS)
@@ -121,8 +122,8 @@ web: build $(WEB_STAMP)
 	@echo "make: the playground is in web/site; npm run serve (in web/) serves it"
 
 # Chromium is installed with apt-get if it is missing; if that fails, its tests are skipped.
-web-test: build $(WEB_STAMP)
-	cd web && npm run --silent check && npm run --silent assets && npm run --silent test
+web-test: build
+	@scripts/web_tests
 
 clean:
 	rm -rf $(VENV) dist build web/dist web/assets web/node_modules src/wasmsand/_image src/wasmsand_packages/_image .mypy_cache .pytest_cache .ruff_cache

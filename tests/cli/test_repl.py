@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from tests.cli.user import User
+from tests.waiting import PATIENCE
+
+
+def wait_for_prompt(user: User) -> None:
+    """Wait until Python reads keys again. What is typed before belongs to the terminal's line
+    editor, which would take a Ctrl-D for itself."""
+    deadline = time.monotonic() + PATIENCE
+    while [line.strip() for line in user.display.lines if line.strip()][-1:] != [">>>"]:
+        assert user.look(deadline - time.monotonic()), user.display.lines
 
 
 def test_it_computes_and_ctrl_d_ends_it() -> None:
@@ -13,6 +23,7 @@ def test_it_computes_and_ctrl_d_ends_it() -> None:
         user.wait_for_screen(">>>")
         user.type("6 * 7\r")
         user.wait_for_screen("42")
+        wait_for_prompt(user)
         user.type("\x04")
         assert (user.status(), user.has_old_settings) == (0, True)
 
@@ -38,8 +49,10 @@ def test_ctrl_c_interrupts_a_computation() -> None:
         user.type("while True: pass\r\r")
         user.type("\x03")
         user.wait_for_screen("KeyboardInterrupt")
+        wait_for_prompt(user)
         user.type("'go' + 'es on'\r")
         user.wait_for_screen("'goes on'")
+        wait_for_prompt(user)
         user.type("\x04")
         assert user.status() == 0
 

@@ -63,7 +63,8 @@ class User:
         """Press keys."""
         os.write(self.terminal, text.encode())
 
-    def _look(self, seconds: float) -> bool:
+    def look(self, seconds: float) -> bool:
+        """Take what is shown within `seconds`; False if nothing is."""
         if not select.select([self.terminal], [], [], max(0.0, seconds))[0]:
             return False
         data = os.read(self.terminal, 65536)
@@ -76,22 +77,22 @@ class User:
         """Wait for `text` among the bytes after what was expected last."""
         deadline = time.monotonic() + seconds
         while text.encode() not in self.seen:
-            assert self._look(deadline - time.monotonic()), f"{text!r} is not in {self.seen!r}"
+            assert self.look(deadline - time.monotonic()), f"{text!r} is not in {self.seen!r}"
         self.seen = self.seen.partition(text.encode())[2]
 
     def wait_for_screen(self, text: str, seconds: float = PATIENCE) -> None:
         """Wait until a line of the screen contains `text`."""
         deadline = time.monotonic() + seconds
         while not any(text in line for line in self.display.lines):
-            assert self._look(deadline - time.monotonic()), (text, self.display.lines)
+            assert self.look(deadline - time.monotonic()), (text, self.display.lines)
 
     def status(self, seconds: float = PATIENCE) -> int:
         """Wait for the end, and return the exit status."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None:
-            self._look(0.05)
+            self.look(0.05)
             assert time.monotonic() < deadline, f"still running: {self.display.lines}"
-        while self._look(0.0):
+        while self.look(0.0):
             pass
         return self.process.returncode
 

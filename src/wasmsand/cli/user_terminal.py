@@ -33,6 +33,8 @@ _PASSED_ON: Final = ("TERM", "COLORTERM", "NO_COLOR")
 _TYPING_MS: Final = 50.0
 """How long one attempt to pass keys on may take."""
 _TIMEOUT_STATUS: Final = 124
+_RESTORE_SECONDS: Final = 0.5
+"""How long the terminal of a user who does not read is waited for at the end."""
 _MODE: Final = re.compile(rb"\x1b\[\?([0-9;]{1,32})([hl])")
 _RESTORED: Final = {
     b"1": b"l",  # application cursor keys
@@ -318,7 +320,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _write_quietly(descriptor: int, data: bytes) -> None:
-    """Write a few bytes, if the terminal takes them now."""
-    if data and select.select([], [descriptor], [], 0)[1]:
+    """Write a few bytes, if the terminal takes them soon: the guest's output may fill it now."""
+    if data and select.select([], [descriptor], [], _RESTORE_SECONDS)[1]:
         with suppress(OSError):
             os.write(descriptor, data)

@@ -39,7 +39,7 @@ def test_ports_are_scanned(sandbox: Sandbox) -> None:
 def test_a_server_is_kept_for_several_clients(sandbox: Sandbox) -> None:
     script = (
         "nc -lk 8082 > got & until nc -z 127.0.0.1 8082; do sleep 0.05; done\n"
-        "for i in 1 2 3; do echo $i | nc -q 0 127.0.0.1 8082; done\n"
+        "for i in 1 2 3; do echo $i | nc -N 127.0.0.1 8082; done\n"
         "until [ $(wc -l < got) = 3 ]; do sleep 0.05; done; kill $!; cat got"
     )
     assert run(sandbox, script)[0] == "1\n2\n3\n"

@@ -21,6 +21,7 @@ from wasmsand.kernel.vfs import ROOT, FrozenTree, Namespace
 from wasmsand.machine.host_access import find
 
 if TYPE_CHECKING:
+    from wasmsand.machine.host_access import HostedMachine
     from wasmsand.machine.machine import Machine, MachineOptions
     from wasmsand.machine.mounts.table import MountState
     from wasmsand.machine.network.inspecting.authority import Authority
@@ -82,14 +83,14 @@ def state_of(machine: Machine, captured: Sequence[CapturedSession] = ()) -> Mach
     )
 
 
-def frozen_tree(machine: Machine) -> FrozenTree:
+def frozen_tree(machine: HostedMachine) -> FrozenTree:
     """The files of a machine now."""
     with machine.lock:
         tree = machine.kernel.root.freeze()
     return _shortened(machine, tree)
 
 
-def _shortened(machine: Machine, tree: FrozenTree) -> FrozenTree:
+def _shortened(machine: HostedMachine, tree: FrozenTree) -> FrozenTree:
     """The same tree with fewer layers. Merging needs no lock, because frozen layers never
     change."""
     if not tree.is_long:

@@ -42,7 +42,7 @@ from wasmsand.machine.tar_source import Source
 from wasmsand.machine.tar_writer import global_header, header, stored_size
 
 if TYPE_CHECKING:
-    from wasmsand.machine.machine import Machine
+    from wasmsand.machine.host_access import HostedMachine
 
 _FORMAT: Final = b"disk"
 _VERSION: Final = b"1"
@@ -71,7 +71,7 @@ class Sink(Protocol):
         """Write all of `data`."""
 
 
-def write_disk_image(machine: Machine, stream: IO[bytes]) -> None:
+def write_disk_image(machine: HostedMachine, stream: IO[bytes]) -> None:
     """Write the differences between a sandbox's files and those of a new one."""
     write_tree(frozen_tree(machine), stream)
 
@@ -135,12 +135,12 @@ def _write_content(stream: Sink, member: Member, content: FileContent) -> None:
     stream.write(padding(stored_size(member)))
 
 
-def read_disk_image(machine: Machine, stream: Source) -> None:
+def read_disk_image(machine: HostedMachine, stream: Source) -> None:
     """Apply the changes that `write_disk_image` wrote to a new sandbox's files."""
     read_tree(machine, stream)
 
 
-def read_tree(machine: Machine, stream: Source) -> dict[int, Node]:
+def read_tree(machine: HostedMachine, stream: Source) -> dict[int, Node]:
     """Apply the changes that `write_tree` wrote to a new sandbox's files. Returns the files without
     a name by their numbers, retained."""
     try:
@@ -163,7 +163,7 @@ def read_tree(machine: Machine, stream: Source) -> dict[int, Node]:
 class _Loading:
     """Applies the changes of one disk image."""
 
-    def __init__(self, machine: Machine, reader: TarReader) -> None:
+    def __init__(self, machine: HostedMachine, reader: TarReader) -> None:
         self._access = HostAccess(machine)
         self._reader = reader
         self._root = machine.kernel.root

@@ -22,7 +22,7 @@ from wasmsand.machine import trees
 from wasmsand.machine.host_access import HostAccess
 
 if TYPE_CHECKING:
-    from wasmsand.machine.machine import Machine
+    from wasmsand.machine.host_access import HostedMachine
 
 _CREATE_NEW: Final = 0o1 | 0o100 | 0o200
 """O_WRONLY, O_CREAT, O_EXCL."""
@@ -52,7 +52,7 @@ class FileEntry:
 class SandboxFiles:
     """The files of one sandbox. Relative paths start at /."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: HostedMachine) -> None:
         self._machine = machine
 
     def _access(self) -> HostAccess:

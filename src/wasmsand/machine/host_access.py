@@ -9,14 +9,47 @@ ESRCH at its next step.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import IMAGE_ENTRIES_MAX
 from wasmsand.kernel.vfs import ROOT, Namespace, Node
 
 if TYPE_CHECKING:
-    from wasmsand.machine.machine import Machine
+    from wasmsand.kernel.kernel import Kernel
+    from wasmsand.kernel.process.identity import Identity
+    from wasmsand.machine.lock import SandboxLock
+
+
+class HostMounts(Protocol):
+    """What an operation of the host needs of a machine's mounts."""
+
+    def look_again(self) -> None:
+        """What was seen of mounted directories before is old."""
+
+
+class HostedMachine(Protocol):
+    """What an operation of the host needs of a machine, whatever drives its guests."""
+
+    @property
+    def lock(self) -> SandboxLock:
+        """Guards all kernel state."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether its processes were ended for good."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """Files and processes."""
+
+    @property
+    def identity(self) -> Identity:
+        """The sandbox's user."""
+
+    @property
+    def mounts(self) -> HostMounts:
+        """What is mounted."""
 
 
 class HostAccess:
@@ -24,7 +57,7 @@ class HostAccess:
 
     __slots__ = ("_machine", "_was_closed", "gid", "limits", "uid")
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: HostedMachine) -> None:
         self._machine = machine
         self._was_closed = machine.closed
         machine.mounts.look_again()

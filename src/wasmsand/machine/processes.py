@@ -11,7 +11,7 @@ from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.table import INIT_PID
 
 if TYPE_CHECKING:
-    from wasmsand.machine.machine import Machine
+    from wasmsand.machine.host_access import HostedMachine
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ProcessEntry:
     cpu_ns: int
 
 
-def list_processes(machine: Machine) -> list[ProcessEntry]:
+def list_processes(machine: HostedMachine) -> list[ProcessEntry]:
     """Every process except init, sorted by pid."""
     with machine.lock:
         entries = [
@@ -46,7 +46,7 @@ def list_processes(machine: Machine) -> list[ProcessEntry]:
     return sorted(entries, key=lambda entry: entry.pid)
 
 
-def end_process(machine: Machine, pid: int) -> bool:
+def end_process(machine: HostedMachine, pid: int) -> bool:
     """End a process or, if the host started it, every process of its command, even if it has ended
     itself. False if there is none."""
     with machine.lock:
@@ -62,7 +62,7 @@ def end_process(machine: Machine, pid: int) -> bool:
         return True
 
 
-def send_signal(machine: Machine, pid: int, number: int) -> None:
+def send_signal(machine: HostedMachine, pid: int, number: int) -> None:
     """kill(2) as root, for one process."""
     if pid <= INIT_PID:
         raise KernelError(Errno.ESRCH, f"pid {pid}")

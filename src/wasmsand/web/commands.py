@@ -75,6 +75,9 @@ class Command:
     def process_ended(self) -> None:
         """The process has ended."""
 
+    def abandoned(self) -> None:
+        """The process could not be created, and its files are gone."""
+
     def launch(self) -> None:
         """Start the program, as soon as its module is there."""
         self._files = self.open_files()
@@ -85,11 +88,10 @@ class Command:
             for queue in self._awaited.queues:
                 queue.remove(self._again)
             self._awaited = None
-        if self._cancelled:
-            self._failed(KernelError(Errno.EINTR, "it was ended before it began"))
-            return
         machine, request = self._machine, self._request
         try:
+            if self._cancelled:
+                raise KernelError(Errno.EINTR, "it was ended before it began")
             process = machine.make_process(request, self._files, self._end, terminal=self.terminal)
         except WouldBlock as block:
             self._awaited = block
@@ -99,6 +101,7 @@ class Command:
         except KernelError as error:
             for file in {id(file): file for file in self._files.values()}.values():
                 file.dispose()
+            self.abandoned()
             self._failed(error)
             return
         self.process = process
@@ -364,6 +367,10 @@ class TerminalCommand(Command):
     def started(self, process: Process) -> None:
         """See `Command`."""
         self._on_started(process.pid)
+
+    def abandoned(self) -> None:
+        """See `Command`."""
+        self.close()
 
     def process_ended(self) -> None:
         """See `Command`."""

@@ -58,6 +58,7 @@ class Loop:
         self.tasks: dict[int, Task] = {}
         """By the host's number of the guest."""
         self._ready: deque[Callable[[], None]] = deque()
+        self._later: list[Callable[[], None]] = []
         self._deadlines: Deadlines[Callable[[], None]] = Deadlines()
         self._look = False
         """Whether a process may have changed whose guest computes."""
@@ -74,6 +75,16 @@ class Loop:
     def at(self, when: int, act: Callable[[], None]) -> None:
         """Call `act` at this monotonic time, once."""
         self._deadlines.set(act, when)
+
+    def not_after(self, when: int, act: Callable[[], None]) -> None:
+        """Call `act` at this time, or earlier if that was asked for before."""
+        armed = self._deadlines.get(act)
+        if armed is None or when < armed:
+            self._deadlines.set(act, when)
+
+    def later(self, act: Callable[[], None]) -> None:
+        """Call `act` after the host has looked at everything else, such as a request to kill."""
+        self._later.append(act)
 
     def not_at(self, act: Callable[[], None]) -> None:
         """Do not call it."""
@@ -103,7 +114,7 @@ class Loop:
         self._arm()
 
     def _arm(self) -> None:
-        when = self._deadlines.earliest()
+        when = 0 if self._later else self._deadlines.earliest()
         if when != self._armed:
             self._armed = when
             if when is None:
@@ -114,6 +125,8 @@ class Loop:
     def time_passed(self) -> None:
         """The host calls this when the time that it was told has come."""
         self._armed = None
+        self._ready += self._later
+        self._later.clear()
         self.settle()
 
     def tick(self) -> None:
@@ -348,7 +361,8 @@ class Task:
     def _wait(self, blocked: Blocked) -> None:
         self._blocked = blocked
         if blocked.gives_way:
-            self._wake()
+            self._is_ready = True
+            self._loop.later(self._try_again)
             return
         for queue in blocked.queues:
             queue.add(self._wake)

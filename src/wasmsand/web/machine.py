@@ -15,7 +15,7 @@ from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.kernel import Kernel
-from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.limits import TIMER_GAP_NS, Limits
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import FrozenTree, TreeFs
@@ -63,17 +63,19 @@ class WebMachine:
         self._watchers: dict[int, Callable[[], None]] = {}
         self.closed = False
         self.mounts = NoMounts()
-        self.files = SandboxFiles(self)  # type: ignore[arg-type]
+        self.files = SandboxFiles(self)
 
     # Hooks of the kernel.
 
     def _timer_armed(self, when_ns: int) -> None:
-        self.loop.at(when_ns, self._fire_timers)
+        self.loop.not_after(when_ns, self._fire_timers)
 
     def _fire_timers(self) -> None:
         again = fire_timers(self.kernel)
         if again is not None:
-            self._timer_armed(again)
+            # A timer with a tiny interval must not keep the kernel's worker busy.
+            soonest = self.kernel.clock.monotonic() + TIMER_GAP_NS
+            self._timer_armed(max(again, soonest))
 
     def _process_ended(self, process: Process) -> None:
         watcher = self._watchers.pop(process.pid, None)

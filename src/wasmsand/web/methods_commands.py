@@ -13,7 +13,7 @@ from wasmsand.machine.command import Completed, Ended
 from wasmsand.rpc import values
 from wasmsand.rpc.params import Params
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT
-from wasmsand.sdk.errors import CommandError
+from wasmsand.sdk.errors import CommandError, UnsupportedError
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.web.commands import CapturedCommand, StartedCommand, TerminalCommand
 from wasmsand.web.service import OK, Answer, Call, Handler, Service
@@ -23,6 +23,9 @@ _INTERACTIVE: Final = ("/bin/bash", "-i")
 
 def _create(service: Service, call: Call) -> Answer:
     options = SandboxOptions(**values.options_in(call.params))
+    for name in ("wasm_dir", "packages", "network", "mounts"):
+        if getattr(options, name):
+            raise UnsupportedError(f"a page does not offer the option {name}")
     service.machine.close()
     service.begin(options, service.image)
     return OK
@@ -47,29 +50,56 @@ def _run(service: Service, call: Call) -> None:
     CapturedCommand(service.machine, request, done, call.failed).launch()
 
 
+class _Events:
+    """What a started command or a terminal tells the page, under a number of its own."""
+
+    def __init__(self, service: Service, call: Call) -> None:
+        self._service = service
+        self._call = call
+        self.handle = service.new_handle()
+
+    def started(self, pid: int) -> None:
+        """The process runs."""
+        self._service.reply(self._call.number, ({"handle": self.handle, "pid": pid}, None))
+
+    def output(self, fd: int, data: bytes) -> None:
+        """A command has printed something."""
+        self._service.notify(self.handle, {"event": "output", "fd": fd}, data)
+
+    def data(self, data: bytes) -> None:
+        """A terminal shows something."""
+        self._service.notify(self.handle, {"event": "data"}, data)
+
+    def ended(self, how: Ended) -> None:
+        """The process has ended."""
+        self._service.notify(self.handle, {"event": "ended", **_ended(how)})
+        self._service.drop(self.handle)
+
+    def failed(self, error: KernelError) -> None:
+        """The process could not be created."""
+        self._service.drop(self.handle)
+        self._call.failed(error)
+
+    def launch(self, command: StartedCommand | TerminalCommand) -> None:
+        """Start it."""
+        self._service.handles[self.handle] = command
+        command.launch()
+
+
 def _start(service: Service, call: Call) -> None:
     stdin = None if call.params.flag("stdin") else call.data or b""
     request = call.request(call.params.value("command"), stdin, None)
-    handle = service.new_handle()
-
-    def ended(how: Ended) -> None:
-        service.notify(handle, {"event": "ended", **_ended(how)})
-        service.drop(handle)
-
-    def failed(error: KernelError) -> None:
-        service.drop(handle)
-        call.failed(error)
-
-    command = StartedCommand(
-        service.machine,
-        request,
-        on_started=lambda pid: service.reply(call.number, ({"handle": handle, "pid": pid}, None)),
-        on_output=lambda fd, data: service.notify(handle, {"event": "output", "fd": fd}, data),
-        on_end=ended,
-        failed=failed,
+    events = _Events(service, call)
+    events.launch(
+        StartedCommand(
+            service.machine,
+            request,
+            on_started=events.started,
+            on_output=events.output,
+            on_end=events.ended,
+            failed=events.failed,
+        )
     )
-    service.handles[handle] = command
-    command.launch()
 
 
 def _started(service: Service, call: Call) -> StartedCommand:
@@ -110,24 +140,20 @@ def _pty_open(service: Service, call: Call) -> None:
         cwd=params.optional(Params.text, "cwd"),
         timeout_ms=None,
     )
-    handle = service.new_handle()
-
-    def ended(how: Ended) -> None:
-        service.notify(handle, {"event": "ended", **_ended(how)})
-        service.drop(handle)
-
-    terminal = TerminalCommand(
-        service.machine,
-        request,
-        params.integer("rows", 24),
-        params.integer("cols", 80),
-        on_started=lambda pid: service.reply(call.number, ({"handle": handle, "pid": pid}, None)),
-        on_data=lambda data: service.notify(handle, {"event": "data"}, data),
-        on_end=ended,
-        failed=call.failed,
+    rows, columns = params.integer("rows", 24), params.integer("cols", 80)
+    events = _Events(service, call)
+    events.launch(
+        TerminalCommand(
+            service.machine,
+            request,
+            rows,
+            columns,
+            on_started=events.started,
+            on_data=events.data,
+            on_end=events.ended,
+            failed=events.failed,
+        )
     )
-    service.handles[handle] = terminal
-    terminal.launch()
 
 
 def _terminal(service: Service, call: Call) -> TerminalCommand:

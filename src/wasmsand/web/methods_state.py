@@ -12,7 +12,7 @@ from typing import Final
 from zlib import compress, decompressobj
 from zlib import error as zlib_error
 
-from wasmsand.kernel.vfs import FrozenTree
+from wasmsand.machine.at_rest import frozen_tree
 from wasmsand.machine.disk_image import DiskImageRejected, read_tree, write_tree
 from wasmsand.machine.processes import list_processes, send_signal
 from wasmsand.rpc.params import Params
@@ -56,7 +56,7 @@ def _usage(service: Service, call: Call) -> Answer:
 
 
 def _processes(service: Service, call: Call) -> Answer:
-    entries = list_processes(service.machine)  # type: ignore[arg-type]
+    entries = list_processes(service.machine)
     return {
         "processes": [
             {
@@ -73,22 +73,13 @@ def _processes(service: Service, call: Call) -> Answer:
 
 def _signal(service: Service, call: Call) -> Answer:
     pid, signal = call.params.integer("pid"), call.params.integer("signal", 9)
-    send_signal(service.machine, pid, signal)  # type: ignore[arg-type]
+    send_signal(service.machine, pid, signal)
     return OK
-
-
-def _frozen(service: Service) -> FrozenTree:
-    tree = service.machine.kernel.root.freeze()
-    if not tree.is_long:
-        return tree
-    merged = tree.merged()
-    service.machine.kernel.root.stand_on(merged, instead_of=tree)
-    return merged
 
 
 def _snapshot(service: Service, call: Call) -> Answer:
     name = call.params.optional(Params.text, "name") or f"snapshot-{len(service.snapshots) + 1}"
-    service.snapshots[name] = (_frozen(service), dict(service.variables))
+    service.snapshots[name] = (frozen_tree(service.machine), dict(service.variables))
     return {"snapshot": name}, None
 
 
@@ -109,7 +100,7 @@ def _save(service: Service, call: Call) -> Answer:
     stream.write(_MAGIC)
     variables = json.dumps(service.variables).encode()
     stream.write(len(variables).to_bytes(4, "little") + variables)
-    write_tree(_frozen(service), stream)
+    write_tree(frozen_tree(service.machine), stream)
     return {}, compress(stream.getbuffer(), 6)
 
 
@@ -119,19 +110,27 @@ def _load(service: Service, call: Call) -> Answer:
     stream = BytesIO(_unpacked(call.data or b"", limit))
     if stream.read(len(_MAGIC)) != _MAGIC:
         raise StateError("the data is not a saved sandbox of a page")
-    variables = json.loads(stream.read(int.from_bytes(stream.read(4), "little")))
-    if not all(isinstance(part, str) for pair in variables.items() for part in pair):
-        raise StateError("damaged: the variables are wrong")
-    service.machine.close()
-    service.begin(options, service.image)
+    variables = _variables(stream.read(int.from_bytes(stream.read(4), "little")))
+    machine = service.new_machine()
     try:
-        read_tree(service.machine, stream)  # type: ignore[arg-type]
-    except DiskImageRejected as rejected:
-        service.machine.close()
-        service.begin(options, service.image)
+        read_tree(machine, stream)
+    except DiskImageRejected as rejected:  # the sandbox stays as it was
         raise StateError(f"cannot load the files: {rejected}") from None
+    service.machine.close()
+    service.use(machine)
+    service.variables.clear()
     service.variables.update(variables)
     return OK
+
+
+def _variables(text: bytes) -> dict[str, str]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise StateError("damaged: the variables are wrong")
+    return found
 
 
 def _unpacked(data: bytes, limit: int) -> bytes:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from wasmsand.engine.javascript.engine import JavaScriptEngine, JavaScriptImage
+from wasmsand.engine.javascript.host import ModuleForm
 from wasmsand.engine.protocol import Engine, Instance, Module, ModuleRejected
 from wasmsand.kernel.limits import GUEST_MODULE_BYTES_MAX, IO_CHUNK
 from wasmsand.kernel.process.program import Program
@@ -22,6 +23,9 @@ from wasmsand.machine.image_directory import prepared_program
 from wasmsand.machine.loading import require_one_abi
 from wasmsand.machine.module_source import ProgramRejected
 from wasmsand.web.host import WebHost
+
+_GUEST_MODULES_MAX: Final = 8
+"""How many modules of guests stay compiled; running programs keep theirs."""
 
 
 class WebModules:
@@ -34,6 +38,8 @@ class WebModules:
         self._wanted: dict[str, WaitQueue] = {}
         """What is being fetched, by its hash."""
         self._failed: dict[str, str] = {}
+        self._of_guests: dict[str, None] = {}
+        """Modules that guests have written, the one that was compiled last at the end."""
         self._images: dict[str, JavaScriptImage] = {}
         """Stored memories, by hash."""
 
@@ -69,7 +75,7 @@ class WebModules:
 
     # What the host has fetched.
 
-    def module_fetched(self, key: str, form: object) -> None:
+    def module_fetched(self, key: str, form: ModuleForm) -> None:
         """The host has compiled a module."""
         try:
             require_one_abi(self._programs.keep(key, form))
@@ -125,6 +131,11 @@ class WebModules:
             require_one_abi(module)
         except ModuleRejected as error:
             raise ProgramRejected(program, str(error)) from error
+        self._of_guests[key] = None
+        if len(self._of_guests) > _GUEST_MODULES_MAX:
+            oldest = next(iter(self._of_guests))
+            del self._of_guests[oldest]
+            self._programs.unload(oldest)
         return module
 
     def _content(self, program: Program) -> bytes:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from wasmsand.engine.javascript.engine import JavaScriptEngine
+from wasmsand.engine.javascript.host import ModuleForm
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine.bug_log import log_bug
@@ -20,7 +21,7 @@ from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.sdk import arguments
 from wasmsand.sdk.command_builder import CommandBuilder
-from wasmsand.sdk.errors import CommandError, SandboxError, command_error
+from wasmsand.sdk.errors import CommandError, SandboxError, UnsupportedError, command_error
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.web.commands import StartedCommand, TerminalCommand
 from wasmsand.web.host import LEAVE, WebHost
@@ -58,10 +59,17 @@ class Service:
         self.options = options
         self.variables: dict[str, str] = dict(options.env)
         self.builder = CommandBuilder(options, lambda: self.variables)
-        machine = WebMachine(self._host, self._engine, image, options.limits())
+        self.use(WebMachine(self._host, self._engine, image, options.limits()))
+
+    def use(self, machine: WebMachine) -> None:
+        """Go on with this machine."""
         self.machine = machine
         self._loop = machine.loop
         self._tasks = machine.loop.tasks
+
+    def new_machine(self) -> WebMachine:
+        """A machine with the same options, and only the files of the image."""
+        return WebMachine(self._host, self._engine, self.image, self.options.limits())
 
     # Calls of guests, and events of the host.
 
@@ -75,7 +83,7 @@ class Service:
         return answer
 
     def other(self, guest: int, what: str, *arguments: Any) -> int:
-        """Another call of a guest: `fork_allowed`, `fork`, `returned`, `trapped`, `invoke`."""
+        """Another call of a guest: the name of a method of `Task`, and its arguments."""
         task = self._tasks.get(guest)
         if task is None:
             return LEAVE
@@ -83,7 +91,7 @@ class Service:
         self._loop.settle()
         return answer
 
-    def module_fetched(self, key: str, form: object) -> None:
+    def module_fetched(self, key: str, form: ModuleForm) -> None:
         """The host has compiled a program."""
         self.machine.modules.module_fetched(key, form)
         self._loop.settle()
@@ -114,7 +122,7 @@ class Service:
         try:
             handler = self._methods.get(method)
             if handler is None:
-                raise KeyError(method)
+                raise UnsupportedError(f"a page has no method {method!r}")
             answer = handler(self, Call(self, number, Params(json.loads(params)), content))
             if answer is not None:
                 self.reply(number, answer)
@@ -188,12 +196,11 @@ class Call:
 
 def _failure(error: Exception) -> dict[str, Any]:
     """An exception as JSON."""
-    if isinstance(error, KeyError):
-        return {"type": "UnsupportedError", "errno": "ENOSYS", "message": f"no method {error}"}
     if isinstance(error, RpcError):
         return {"type": "ValueError", "errno": "EINVAL", "message": error.message}
     if isinstance(error, SandboxError):
-        errno = getattr(error, "errno_name", "EIO")
+        usual = "ENOSYS" if isinstance(error, UnsupportedError) else "EIO"
+        errno = getattr(error, "errno_name", usual)
         kind = type(error).__name__
         return {
             "type": kind,

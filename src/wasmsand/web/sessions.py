@@ -128,8 +128,6 @@ class WebSession(Generic[Request]):
 
     def _on_output(self, fd: int, data: bytes) -> None:
         if not self._orders:
-            if fd == self._dialect.report_fd:
-                return
             return  # output of background jobs between two requests is dropped
         order = self._orders[0]
         if fd != self._dialect.report_fd:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wasmsand.engine.abilities import Abilities, CompileHere
-from wasmsand.engine.javascript.host import TRANSFER_BYTES, JavaScriptHost
+from wasmsand.engine.javascript.host import TRANSFER_BYTES, JavaScriptHost, ModuleForm
 from wasmsand.engine.protocol import (
     BEGINNING,
     HostCalls,
@@ -162,19 +162,19 @@ class JavaScriptInstance:
 class JavaScriptModule:
     """A compiled program."""
 
-    def __init__(self, engine: JavaScriptEngine, key: str, form: object) -> None:
+    def __init__(self, engine: JavaScriptEngine, key: str, form: ModuleForm) -> None:
         self.engine = engine
         self.key = key
-        self.id: int = form.id  # type: ignore[attr-defined]
-        lines = form.imports.splitlines()  # type: ignore[attr-defined]
+        self.id: int = form.id
+        lines = form.imports.splitlines()
         names = [tuple(line.split("\t")) for line in lines]
         self.imports: tuple[tuple[str, str], ...] = tuple((n[0], n[1]) for n in names)
-        self.procedures = frozenset(form.procedures.splitlines())  # type: ignore[attr-defined]
-        self.addresses = _numbers(form.addresses)  # type: ignore[attr-defined]
-        self.variables = _numbers(form.variables)  # type: ignore[attr-defined]
-        self.starts_threads: bool = form.starts_threads  # type: ignore[attr-defined]
-        self._first: int = form.first_pages * PAGE  # type: ignore[attr-defined]
-        self._most: int = form.most_pages * PAGE  # type: ignore[attr-defined]
+        self.procedures = frozenset(form.procedures.splitlines())
+        self.addresses = _numbers(form.addresses)
+        self.variables = _numbers(form.variables)
+        self.starts_threads: bool = form.starts_threads
+        self._first: int = form.first_pages * PAGE
+        self._most: int = form.most_pages * PAGE
 
     def instantiate(self, memory_limit: int, *, start: Start = BEGINNING) -> JavaScriptInstance:
         """See `protocol.Module`."""
@@ -267,9 +267,9 @@ class JavaScriptEngine:
             self.host.feed(len(part))
         return self.keep(key, self.host.compile(len(content)))
 
-    def keep(self, key: str, form: object) -> JavaScriptModule:
+    def keep(self, key: str, form: ModuleForm) -> JavaScriptModule:
         """Keep a module that the host has compiled. Raises `ModuleRejected`."""
-        problem: str = form.problem  # type: ignore[attr-defined]
+        problem: str = form.problem
         if problem:
             raise ModuleRejected(problem)
         module = JavaScriptModule(self, key, form)

@@ -79,7 +79,7 @@ export class Connection {
     this.listeners.set(handle, listener);
     const missed = this.early.filter(([of]) => of === handle);
     this.early = this.early.filter(([of]) => of !== handle);
-    for (const [, event, data] of missed) listener(event, data);
+    for (const [, event, data] of missed) this.deliver(listener, handle, event, data);
     this.holdIfNeeded();
   }
 
@@ -134,8 +134,19 @@ export class Connection {
 
   private event(handle: number, event: KernelEvent, data: Uint8Array): void {
     const listener = this.listeners.get(handle);
-    if (listener) listener(event, data);
+    if (listener) this.deliver(listener, handle, event, data);
     else if (this.early.length < EARLY_MOST) this.early.push([handle, event, data]);
+  }
+
+  private deliver(
+    listener: Listener, handle: number, event: KernelEvent, data: Uint8Array,
+  ): void {
+    const bytes = data.length; // the listener may transfer the data elsewhere
+    try {
+      listener(event, data);
+    } finally {
+      if (bytes && !this.ended) this.worker.send({ kind: "taken", handle, bytes }, []);
+    }
   }
 
   private holdIfNeeded(): void {

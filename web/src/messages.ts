@@ -21,7 +21,14 @@ export interface RequestMessage {
   data: Uint8Array | null;
 }
 
-export type ToKernel = BootMessage | RequestMessage;
+/** From the page: its listener has got so many bytes of output. More comes only after that. */
+export interface TakenMessage {
+  kind: "taken";
+  handle: number;
+  bytes: number;
+}
+
+export type ToKernel = BootMessage | RequestMessage | TakenMessage;
 
 /** How the kernel started. */
 export interface BootReport {

@@ -1,9 +1,9 @@
 """Commands of a web machine: captured, streamed, and on a terminal.
 
 Owns their lives, from the request to the end. Rules: nothing waits. Output of a started command is
-handed to its listener when the current step is done, and the guest waits while the listener has
-not taken it. A program that is being fetched delays the start of its command, and that time does
-not count.
+handed to its listener when the current step is done. A listener that has `WINDOW_BYTES` and has not
+said that it took them gets no more; then the guest waits, as for any reader. A program that is
+being fetched delays the start of its command, and that time does not count.
 """
 
 from __future__ import annotations
@@ -42,7 +42,34 @@ if TYPE_CHECKING:
 _PIPE_MODE: Final = 0o010600
 _LINGER_NS: Final = SECOND // 10
 """How long output of other processes is awaited after the end of a command."""
+WINDOW_BYTES: Final = 1 << 20
+"""Bytes of output that may be on their way to a listener."""
 Failed = Callable[[KernelError], None]
+
+
+class _Window:
+    """How much output is on its way to a listener."""
+
+    __slots__ = ("_bytes", "_opened")
+
+    def __init__(self, opened: Callable[[], None]) -> None:
+        """`opened` is called when the listener has taken something."""
+        self._bytes = 0
+        self._opened = opened
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the listener gets more."""
+        return self._bytes < WINDOW_BYTES
+
+    def give(self, count: int) -> None:
+        """So many bytes are on their way."""
+        self._bytes += count
+
+    def taken(self, count: int) -> None:
+        """The listener has taken so many bytes."""
+        self._bytes = max(0, self._bytes - count)
+        self._opened()
 
 
 class Command:
@@ -225,6 +252,7 @@ class StartedCommand(Command):
         self._on_end: Callable[[Ended], None] | None = on_end
         self._channel = OutputChannel(machine.kernel.ledger)
         self._channel.changed.add(self._changed)
+        self.window = _Window(self._changed)
         self._inputs: dict[int, PipeEnd] = {}
         self._outgoing: dict[int, bytearray] = {}
         """What the host has written and the program has not taken, by descriptor."""
@@ -268,7 +296,7 @@ class StartedCommand(Command):
         on_end, self._on_end = self._on_end, None
         if on_end is not None:
             self._loop.not_at(self._finish)
-            self._take()
+            self._hand_over()
             self._channel.abandon()
             on_end(self.ended())
 
@@ -281,11 +309,16 @@ class StartedCommand(Command):
 
     def _take(self) -> None:
         self._is_listed = False
-        if self._channel.size and not self._channel.abandoned:
-            for fd, data in self._channel.take():
-                self._on_output(fd, data)
+        if self.window.is_open:
+            self._hand_over()
         if self.ended_ns is not None and not self._channel.writers and self._on_end is not None:
             self._finish()
+
+    def _hand_over(self) -> None:
+        if self._channel.size and not self._channel.abandoned:
+            for fd, data in self._channel.take():
+                self.window.give(len(data))
+                self._on_output(fd, data)
 
     # Input.
 
@@ -357,6 +390,7 @@ class TerminalCommand(Command):
         self.terminal = terminal = machine.kernel.new_terminal(identity.uid, identity.gid)
         terminal.rows, terminal.columns = rows, columns
         terminal.changed.add(self._changed)
+        self.window = _Window(self._changed)
         self._is_listed = False
 
     def open_files(self) -> Mapping[int, OpenFile]:
@@ -377,7 +411,7 @@ class TerminalCommand(Command):
         self._loop.soon(self._finish)
 
     def _finish(self) -> None:
-        self._take()
+        self._hand_over()
         self._on_end(self.ended())
         self.close()
 
@@ -388,12 +422,17 @@ class TerminalCommand(Command):
 
     def _take(self) -> None:
         self._is_listed = False
+        if self.window.is_open:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
         terminal = self.terminal
         assert terminal is not None
         if terminal.output:
             data = bytes(terminal.output)
             terminal.output.clear()
             terminal.changed.wake()
+            self.window.give(len(data))
             self._on_data(data)
 
     def write(self, data: bytes) -> None:

@@ -153,6 +153,13 @@ class Service:
         """Tell the page of an event of a started command."""
         self._host.notify(handle, json.dumps(event), data)
 
+    def taken(self, handle: int, count: int) -> None:
+        """The page has taken so many bytes of a command's or a terminal's output."""
+        command = self.handles.get(handle)
+        if isinstance(command, StartedCommand | TerminalCommand):
+            command.window.taken(count)
+            self._loop.settle()
+
     def drop(self, handle: int) -> None:
         """A started command has ended."""
         self.handles.pop(handle, None)

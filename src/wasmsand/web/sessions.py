@@ -127,6 +127,8 @@ class WebSession(Generic[Request]):
     # What the interpreter says.
 
     def _on_output(self, fd: int, data: bytes) -> None:
+        # A request bounds what it keeps, so nothing has to wait for the page.
+        self._command.window.taken(len(data))
         if not self._orders:
             return  # output of background jobs between two requests is dropped
         order = self._orders[0]

@@ -68,6 +68,10 @@ class Kernel {
     }
   }
 
+  taken(handle: number, bytes: number): void {
+    this.service.taken(handle, bytes);
+  }
+
   /** What Python calls (web/host.py). */
   private host(memories: Memories, guests: Guests): object {
     return {
@@ -138,5 +142,6 @@ onMessage((message: ToKernel) => {
     kernel.boot(message).catch((error: unknown) => {
       send({ kind: "bootFailed", failure: failureOf(error) });
     });
-  } else kernel.request(message.number, message.method, message.params, message.data);
+  } else if (message.kind === "taken") kernel.taken(message.handle, message.bytes);
+  else kernel.request(message.number, message.method, message.params, message.data);
 });

@@ -16,6 +16,7 @@ export interface Service {
   module_fetched(key: string, form: unknown): void;
   memory_fetched(key: string, image: number): void;
   fetch_failed(key: string, problem: string): void;
+  taken(handle: number, count: number): void;
   time_passed(): void;
   tick(): void;
   request(number: number, method: string, params: string, data: Uint8Array | undefined): void;

@@ -171,4 +171,38 @@ export const commandCases: Case[] = [
       equal(await output(sandbox, "echo alive"), "alive\n");
     },
   },
+  {
+    name: "a page that does not take output makes the program wait",
+    async run({ shared }) {
+      const loop = "while :; do printf '%065536d' 0; echo >> written; done";
+      let got = 0;
+      const command = await shared.start(loop, { onStdout: (bytes) => void (got += bytes.length) });
+      while (got < 1 << 20) await pause(5);
+      const until = Date.now() + 1000;
+      while (Date.now() < until); // nothing is taken meanwhile
+      const size = (await shared.stat("written")).size;
+      await command.kill();
+      await command.ended;
+      check(size * 65536 < got + (8 << 20), `${size} pieces were written, ${got} bytes taken`);
+    },
+  },
+  {
+    name: "the earlier of two alarms rings first, and a tiny interval harms nobody",
+    async run({ shared }) {
+      const wait = "import signal, time; signal.signal(signal.SIGALRM, lambda *_: print('rang'))\n";
+      const early = `${wait}signal.setitimer(signal.ITIMER_REAL, 0.3); signal.pause(); print('end')`;
+      const late = `${wait}signal.setitimer(signal.ITIMER_REAL, 30); time.sleep(1)`;
+      const busy = "import signal, time; signal.signal(signal.SIGALRM, lambda *_: None)\n" +
+        "signal.setitimer(signal.ITIMER_REAL, 1e-6, 1e-6); end = time.time() + 1\n" +
+        "while time.time() < end: pass";
+      const began = Date.now();
+      const rings = shared.run("python3 -", { stdin: early });
+      await pause(50);
+      const others = [late, busy].map((code) => shared.run("python3 -", { stdin: code }));
+      equal((await rings).stdout, "rang\nend\n");
+      check(Date.now() - began < 5000, "the alarm was late");
+      equal(await output(shared, "echo still here"), "still here\n");
+      await Promise.all(others);
+    },
+  },
 ];

@@ -21,13 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Literal
 
-from wasmsand.sdk.errors import StoreBusyError, StoreError, UnsupportedError
+from wasmsand.sdk.errors import StoreError
 from wasmsand.sdk.saving import replacing, sync_directory
-
-try:
-    import fcntl
-except ImportError:  # Windows; the constructor says so
-    pass
+from wasmsand.sdk.stores import locked_file
 
 Kind = Literal["sandbox", "snapshot"]
 _VERSION: Final = 1
@@ -64,12 +60,16 @@ class ServerStore:
         """Rows of the index that `all` could not use."""
         self._lock = threading.Lock()
         """Held while the index is used."""
-        if "fcntl" not in globals():
-            raise UnsupportedError("a store needs file locks, which this system does not have")
         with self._errors("cannot open the store"):
             for directory in (self.path, self._states):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._claim = _locked(self.path / "server.lock", self.path)
+            self._claim = locked_file(
+                self.path / "server.lock",
+                lambda pid: (
+                    f"the server in process {pid} uses the store {self.path}; choose "
+                    "another directory with --store"
+                ),
+            )
             try:
                 self._index = self._opened_index()
                 self.leftovers, self.foreign = self._sort_files()
@@ -222,23 +222,3 @@ def _is_sound(row: tuple[object, ...]) -> bool:
         and size >= 0
         and isinstance(saved, float)
     )
-
-
-def _locked(path: Path, store: Path) -> int:
-    """An open lock file that nobody else has locked. Raises `StoreBusyError`, `OSError`."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, b"%d" % os.getpid(), 0)
-    except BlockingIOError:
-        owner = os.pread(lock, 20, 0).decode("ascii", "replace")
-        os.close(lock)
-        raise StoreBusyError(
-            f"the server in process {owner or 'unknown'} uses the store {store}; choose another "
-            "directory with --store"
-        ) from None
-    except BaseException:
-        os.close(lock)
-        raise
-    return lock

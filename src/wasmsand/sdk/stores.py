@@ -34,7 +34,7 @@ from wasmsand.sdk.saving import replacing, sync_directory
 
 try:
     import fcntl
-except ImportError:  # Windows; `claim` says so
+except ImportError:  # Windows; `locked_file` says so
     pass
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
@@ -133,13 +133,15 @@ class DirectoryStore:
     def claim(self, name: str) -> DirectoryClaim:
         """See `Store`."""
         checked_store_name(name)
-        if "fcntl" not in globals():
-            raise UnsupportedError("stores need file locks, which this system does not have")
         key = hashlib.sha256(name.encode()).hexdigest()[:32]
         with self.errors(f"cannot open {name!r}"):
             for directory in (self.path, self.path / "states", self.path / "locks"):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            claim = DirectoryClaim(self, name, key, _locked(self.path / "locks" / key, name))
+            lock = locked_file(
+                self.path / "locks" / key,
+                lambda pid: f"the sandbox {name!r} is open in process {pid}; it can be open once",
+            )
+            claim = DirectoryClaim(self, name, key, lock)
             try:
                 claim.remove_leftovers()
             except BaseException:
@@ -273,8 +275,11 @@ class DirectoryClaim:
         return file
 
 
-def _locked(path: Path, name: str) -> int:
-    """An open lock file that nobody else has locked. Raises `StoreBusyError`, `OSError`."""
+def locked_file(path: Path, busy: Callable[[str], str]) -> int:
+    """An open lock file that nobody else has locked. Raises `OSError`, and `StoreBusyError` with
+    the message of `busy`, which gets the number of the process that has locked it."""
+    if "fcntl" not in globals():
+        raise UnsupportedError("stores need file locks, which this system does not have")
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -283,9 +288,7 @@ def _locked(path: Path, name: str) -> int:
     except BlockingIOError:
         owner = os.pread(lock, 20, 0).decode("ascii", "replace")
         os.close(lock)
-        raise StoreBusyError(
-            f"the sandbox {name!r} is open in process {owner or 'unknown'}; it can be open once"
-        ) from None
+        raise StoreBusyError(busy(owner or "unknown")) from None
     except BaseException:
         os.close(lock)
         raise

@@ -363,6 +363,7 @@ class Guest(CallContext):
         reached = self.kernel.checkpoint_reached
         if reached is None:
             raise KernelError(Errno.ENOSYS)
+        self.thread.signals.keep_alone()  # the memory is stored as a new program finds it
         reached(self.process, self.instance)
         return self.end(0)
 

@@ -2,8 +2,8 @@
 
 Owns `SignalWords`, the layout of the libc's exported `__signal_words` (decision 0029). Rules: the
 program writes there whatever it likes, and every value is taken as it is: a wrong one concerns only
-signals of that program. SIGKILL and SIGSTOP can be neither blocked nor caught. The kernel writes the
-mask and the actions only while the program does not run, `owner` at any time.
+signals of that program. SIGKILL and SIGSTOP can be neither blocked nor caught. The kernel writes
+the mask and the actions only while the program does not run, `owner` at any time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from wasmsand.kernel.process.signals import SIGNAL_MAX, UNBLOCKABLE, SignalAction
+from wasmsand.kernel.process.signals import SIG_IGN, SIGNAL_MAX, UNBLOCKABLE, SignalAction
 
 if TYPE_CHECKING:
     from wasmsand.abi.memory import GuestMemory
@@ -27,7 +27,8 @@ _ACTION: Final = Struct("<IIQ")
 _HANDLERS: Final = Struct("<" + "I12x" * SIGNAL_MAX)
 _OWNER_AT: Final = 8
 _ACTIONS_AT: Final = 16
-SIZE: Final = _ACTIONS_AT + SIGNAL_MAX * _ACTION.size
+_NO_ACTIONS: Final = bytes(SIGNAL_MAX * _ACTION.size)
+SIZE: Final = _ACTIONS_AT + len(_NO_ACTIONS)
 _DEFAULTS: Final = bytes(SIZE)
 _DEFAULT: Final = SignalAction()
 _CATCHABLE: Final = frozenset(
@@ -102,11 +103,23 @@ class SignalWords:
 
     def actions(self) -> dict[int, SignalAction]:
         """All actions other than the default."""
-        handlers = self._memory.unpack(_HANDLERS, self._address + _ACTIONS_AT)
-        if not any(handlers):
+        content = self._memory.read(self._address + _ACTIONS_AT, len(_NO_ACTIONS))
+        if content == _NO_ACTIONS:
             return {}
-        found = (signo for signo, handler in enumerate(handlers, 1) if handler)
-        return {signo: self.action(signo) for signo in found if signo in _CATCHABLE}
+        return {
+            signo: SignalAction(*values)
+            for signo, values in enumerate(_ACTION.iter_unpack(content), 1)
+            if values != _DEFAULT and signo in _CATCHABLE
+        }
+
+    def ignored(self) -> list[int]:
+        """The signals that are ignored."""
+        handlers = self._memory.unpack(_HANDLERS, self._address + _ACTIONS_AT)
+        if SIG_IGN not in handlers:
+            return []
+        return [
+            s for s, handler in enumerate(handlers, 1) if handler == SIG_IGN and s in _CATCHABLE
+        ]
 
     def fill(self, mask: int, actions: Mapping[int, SignalAction]) -> None:
         """Replace everything."""
@@ -129,7 +142,7 @@ class SignalWords:
 
     def take_back(self) -> None:
         """The program has to ask the kernel from now on."""
-        self._memory.pack(_OWNER, self._address + _OWNER_AT, _OWNER_KERNEL)
+        self._memory.pack(_OWNER_AND_PID, self._address + _OWNER_AT, _OWNER_KERNEL, 0)
 
     def say_pending(self, pending: bool) -> None:
         """Whether the program must tell the kernel when it changes a mask or an action."""
@@ -140,6 +153,6 @@ class SignalWords:
 def signal_words(instance: Instance, memory: GuestMemory) -> SignalWords | None:
     """The words of a program; None if it has none, or if they do not lie within its memory."""
     address = instance.exported_address("__signal_words")
-    if address is None or address % 8 or address + SIZE > instance.memory_size():
+    if address is None or address % 8 or not 0 <= address <= instance.memory_size() - SIZE:
         return None
     return SignalWords(memory, address)

@@ -1,10 +1,10 @@
 """Signals of one process: actions, mask, pending set.
 
-Owns `Signal`, `SignalAction` and `SignalState`. A program may keep its actions and its mask itself
-(`SharedSignals`, decision 0029); `SignalState` then asks for them whenever it needs them. Rules: standard signals do not queue: at most one
+Owns `Signal`, `SignalAction` and `SignalState`. Rules: standard signals do not queue: at most one
 of each is pending, with its first siginfo, as on Linux. Real-time signals are treated the same way.
-SIGKILL and SIGSTOP cannot be caught, blocked or ignored. The effects of signals are in
-`delivery.py`.
+SIGKILL and SIGSTOP cannot be caught, blocked or ignored. A program may keep its actions and its
+mask itself (`SharedSignals`, decision 0029): they are then read whenever they are needed. The
+effects of signals are in `delivery.py`.
 """
 
 from __future__ import annotations
@@ -162,6 +162,9 @@ class SharedSignals(Protocol):
 
     def actions(self) -> dict[int, SignalAction]:
         """All actions other than the default."""
+
+    def ignored(self) -> list[int]:
+        """The signals that are ignored."""
 
     def fill(self, mask: int, actions: Mapping[int, SignalAction]) -> None:
         """Replace everything."""
@@ -325,12 +328,18 @@ class SignalState:
 
     def reset_for_exec(self) -> None:
         """Reset handlers, which belong to the old program; ignored signals stay ignored."""
-        self._mask, actions, self.shared = self.mask, self.actions(), None
-        self._actions = {s: SignalAction(SIG_IGN) for s, a in actions.items() if a[0] == SIG_IGN}
+        ignored = self._ignored()
+        self._mask, self.shared = self.mask, None
+        self._actions = dict.fromkeys(ignored, SignalAction(SIG_IGN))
 
     def ignored_set(self) -> int:
         """The mask of ignored signals, for /proc."""
-        return mask_of(*(s for s, a in self.actions().items() if a.handler == SIG_IGN))
+        return mask_of(*self._ignored())
+
+    def _ignored(self) -> list[int]:
+        if self.shared is not None:
+            return self.shared.ignored()
+        return [s for s, action in self._actions.items() if action.handler == SIG_IGN]
 
     def caught_set(self) -> int:
         """The mask of signals with handlers, for /proc."""

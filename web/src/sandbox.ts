@@ -6,8 +6,9 @@
 
 import { bytesOf, textOf } from "./bytes.js";
 import { StartedCommand, Terminal } from "./commands.js";
-import { Connection } from "./connection.js";
+import type { Connection } from "./connection.js";
 import { InvalidArgumentError } from "./errors.js";
+import { KernelConnection } from "./kernel-connection.js";
 import type { BootReport } from "./messages.js";
 import { runResult, type RunAnswer } from "./results.js";
 import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js";
@@ -50,7 +51,7 @@ export class Sandbox {
 
   static async create(options: SandboxOptions = {}): Promise<Sandbox> {
     const assets = options.assets === undefined ? defaultAssets() : assetsPlace(options.assets);
-    const { connection, report } = await Connection.open(assets, options.fastStart !== false);
+    const { connection, report } = await KernelConnection.open(assets, options.fastStart !== false);
     try {
       await connection.request("create", serviceOptions(options));
       const sandbox = new Sandbox(connection, report, runLimits(options));

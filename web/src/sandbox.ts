@@ -11,11 +11,13 @@ import { InvalidArgumentError } from "./errors.js";
 import { KernelConnection } from "./kernel-connection.js";
 import type { BootReport } from "./messages.js";
 import { runResult, type RunAnswer } from "./results.js";
+import { connectSandbox } from "./server/connecting.js";
+import { ServerConnection } from "./server/server-connection.js";
 import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js";
 import { runLimits, streamedRun, type RunLimits } from "./streamed-run.js";
 import { toolResult, type ToolCall } from "./tools.js";
 import type {
-  FileInfo, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions, StartOptions, Usage,
+  ConnectOptions, FileInfo, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions, StartOptions, Usage,
 } from "./types.js";
 import { assetsPlace, defaultAssets, listPrograms } from "#platform/page";
 
@@ -61,6 +63,12 @@ export class Sandbox {
       connection.close();
       throw error;
     }
+  }
+
+  /** Use a sandbox of `wasmsand serve`: a new one, or the one with the id. */
+  static async connect(url: string | URL, options: ConnectOptions = {}): Promise<Sandbox> {
+    const { connection, report, limits } = await connectSandbox(url, options);
+    return new Sandbox(connection, report, limits);
   }
 
   private async addPrograms(place: string | URL): Promise<void> {
@@ -249,6 +257,17 @@ export class Sandbox {
   /** Answer a call of the tool `sandbox_run` by a language model. */
   async callTool(call: ToolCall): Promise<Record<string, unknown>> {
     return toolResult(this, call);
+  }
+
+  /** The id of a server's sandbox; null for a sandbox of this page or process. */
+  get id(): string | null {
+    return this.connection instanceof ServerConnection ? this.connection.id : null;
+  }
+
+  /** Leave a server's sandbox as it is, for a later `connect` with its id. Others end. */
+  disconnect(): void {
+    if (this.connection instanceof ServerConnection) this.connection.leave();
+    else this.connection.close();
   }
 
   /** End everything. */

@@ -21,6 +21,7 @@ from wasmsand.sdk.errors import StateError
 from wasmsand.serving.connections import connection_class
 from wasmsand.serving.hosts import is_loopback
 from wasmsand.serving.listening import allow_descriptors, listen, url_of
+from wasmsand.serving.pages import PagesMissing
 from wasmsand.serving.shutdown import GracefulServer, leave_process
 
 _DESCRIPTORS_PER_SANDBOX = 8
@@ -65,7 +66,7 @@ def running_server(settings: Settings) -> Iterator[str]:
 def _service(settings: Settings) -> Service:
     try:
         return Service(settings)
-    except StateError as error:
+    except (StateError, PagesMissing) as error:
         raise CannotServe(str(error)) from None
 
 

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from wasmsand.engine.freed_memory import FreedMemory, c_library
@@ -31,6 +32,7 @@ from wasmsand.sdk.opening import keep_spare_processes
 from wasmsand.serving.daemons import Daemons
 from wasmsand.serving.endings import Endings
 from wasmsand.serving.lanes import QUEUE_SECONDS, Lane, LaneFull
+from wasmsand.serving.pages import Pages
 from wasmsand.serving.shares import Shares
 
 Result = TypeVar("Result")
@@ -48,10 +50,13 @@ class Service:
     """A server without its sockets."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises `StoreError` if the store cannot be used."""
+        """Raises `StoreError` if the store cannot be used, `PagesMissing` if there is no page."""
         self.settings = settings
         store = None if settings.store is None else ServerStore(settings.store)
         self.tokens = TokenTable(settings.tokens)
+        place = settings.playground
+        self.page_files = {} if place is None else Pages(Path(place)).read_all()
+        """Content and headers of the files of the playground."""
         self.quotas = Quotas(settings.max_sandboxes)
         self.registry = Registry(self.quotas)
         self.draining = False

@@ -22,7 +22,7 @@ def seconds_to_the_end(recipes: Mapping[str, Recipe], target: Target) -> dict[st
 
     `recipes` lists dependencies before their users.
     """
-    seconds = {name: _durations().get(name, _SHORT_SECONDS) for name in recipes}
+    seconds = {name: known_seconds().get(name, _SHORT_SECONDS) for name in recipes}
     chains: dict[str, float] = dict.fromkeys(recipes, 0.0)
     for name, recipe in reversed(list(recipes.items())):
         chains[name] += seconds[name]
@@ -33,6 +33,7 @@ def seconds_to_the_end(recipes: Mapping[str, Recipe], target: Target) -> dict[st
 
 
 @cache
-def _durations() -> dict[str, float]:
+def known_seconds() -> dict[str, float]:
+    """The content of `durations.toml`."""
     text = Path(__file__).with_name("durations.toml").read_text(encoding="utf-8")
     return {name: float(spent) for name, spent in tomllib.loads(text).items()}

@@ -4,11 +4,15 @@
 
 import type * as api from "../src/index.js";
 import type { Case } from "./check.js";
+import type { OutsidePlace } from "./outside-server.js";
 
 export class Worlds {
   private shared: Promise<api.Sandbox> | undefined;
 
-  constructor(private readonly package_: typeof api, private readonly storePlace: string) {}
+  constructor(
+    private readonly package_: typeof api, private readonly storePlace: string,
+    private readonly outside: OutsidePlace,
+  ) {}
 
   sandbox(): Promise<api.Sandbox> {
     return (this.shared ??= this.package_.Sandbox.create());
@@ -20,6 +24,7 @@ export class Worlds {
       await one.run({
         api: this.package_,
         storePlace: this.storePlace,
+        outside: this.outside,
         shared: await this.sandbox(),
         create: async (options) => {
           const sandbox = await this.package_.Sandbox.create(options);

@@ -17,7 +17,8 @@ import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js"
 import { runLimits, streamedRun, type RunLimits } from "./streamed-run.js";
 import { toolResult, type ToolCall } from "./tools.js";
 import type {
-  ConnectOptions, FileInfo, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions, StartOptions, Usage,
+  ConnectOptions, FileInfo, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions, StartOptions,
+  Usage,
 } from "./types.js";
 import { assetsPlace, defaultAssets, listPrograms } from "#platform/page";
 
@@ -249,9 +250,27 @@ export class Sandbox {
     await this.connection.request("load", {}, state);
   }
 
+  // The network.
+
   /** Allow programs to reach these hosts. */
   async allowNetwork(rules: string[]): Promise<void> {
     await this.connection.request("network.allow", { rules });
+  }
+
+  /** Deny what another rule allows. */
+  async denyNetwork(rules: string[]): Promise<void> {
+    await this.connection.request("network.deny", { rules });
+  }
+
+  async networkRules(): Promise<{ allow: string[]; deny: string[] }> {
+    const answer = await this.connection.request<{ allow: string[]; deny: string[] }>("network.rules");
+    return answer.result;
+  }
+
+  /** The newest look-ups, connections and requests, oldest first. */
+  async networkLog(): Promise<NetworkEvent[]> {
+    const answer = await this.connection.request<{ events: NetworkEvent[] }>("network.log");
+    return answer.result.events;
   }
 
   /** Answer a call of the tool `sandbox_run` by a language model. */

@@ -74,7 +74,7 @@ def run(
     engine: WasmtimeEngine, wat: str, timeout: float = 20.0, name: str = "tried", **more: str
 ) -> Completed:
     files = {key: wat_to_wasm(source) for key, source in more.items()}
-    machine = new_machine(engine, tried=wat_to_wasm(wat), **files)
+    machine = new_machine(engine, None, tried=wat_to_wasm(wat), **files)
     try:
         return machine.run(CommandRequest((name,), {}, "/tmp", timeout_seconds=timeout))
     finally:

@@ -4,6 +4,7 @@
 // Rules: an asset that is there already is kept, so a second run is quick; assets that nothing
 // names any more are removed. src/assets/layout.ts describes the result.
 
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   closeSync, copyFileSync, existsSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync,
@@ -115,6 +116,17 @@ function addPyodide() {
   return { version, fetched };
 }
 
+/** The directory with h11, the parser of HTTP that the network needs. */
+function pythonPackages() {
+  const code = "import h11, os; print(os.path.dirname(h11.__path__[0]))";
+  for (const python of [join(root, ".venv/bin/python"), "python3"]) {
+    const { status, stdout } = spawnSync(python, ["-c", code], { encoding: "utf8" });
+    if (status === 0) return stdout.trim();
+  }
+  console.error("make-assets: Python has no h11: run 'make build' first, or pip install h11");
+  process.exit(1);
+}
+
 if (!existsSync(join(options.image, "manifest.json"))) {
   console.error(`make-assets: no user space in ${options.image}: run 'make build' first`);
   process.exit(1);
@@ -122,7 +134,7 @@ if (!existsSync(join(options.image, "manifest.json"))) {
 rmSync(join(target, "pyodide"), { recursive: true, force: true });
 mkdirSync(join(target, "pyodide"), { recursive: true });
 const pyodide = addPyodide();
-const kernel = await kernelArchive(join(root, "src"));
+const kernel = await kernelArchive(join(root, "src"), pythonPackages());
 const layout = addImage(options.image, {
   "kernel.zip": kernel,
   "python_stdlib.zip": readFileSync(join(pyodideDirectory, "python_stdlib.zip")),

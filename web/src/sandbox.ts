@@ -6,15 +6,19 @@
 
 import { bytesOf, textOf } from "./bytes.js";
 import { StartedCommand, Terminal } from "./commands.js";
-import { Connection } from "./connection.js";
+import type { Connection } from "./connection.js";
 import { InvalidArgumentError } from "./errors.js";
+import { KernelConnection } from "./kernel-connection.js";
 import type { BootReport } from "./messages.js";
 import { runResult, type RunAnswer } from "./results.js";
+import { connectSandbox } from "./server/connecting.js";
+import { ServerConnection } from "./server/server-connection.js";
 import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js";
 import { runLimits, streamedRun, type RunLimits } from "./streamed-run.js";
 import { toolResult, type ToolCall } from "./tools.js";
 import type {
-  FileInfo, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions, StartOptions, Usage,
+  ConnectOptions, FileInfo, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions, StartOptions,
+  Usage,
 } from "./types.js";
 import { assetsPlace, defaultAssets, listPrograms } from "#platform/page";
 
@@ -50,7 +54,7 @@ export class Sandbox {
 
   static async create(options: SandboxOptions = {}): Promise<Sandbox> {
     const assets = options.assets === undefined ? defaultAssets() : assetsPlace(options.assets);
-    const { connection, report } = await Connection.open(assets, options.fastStart !== false);
+    const { connection, report } = await KernelConnection.open(assets, options.fastStart !== false);
     try {
       await connection.request("create", serviceOptions(options));
       const sandbox = new Sandbox(connection, report, runLimits(options));
@@ -60,6 +64,12 @@ export class Sandbox {
       connection.close();
       throw error;
     }
+  }
+
+  /** Use a sandbox of `wasmsand serve`: a new one, or the one with the id. */
+  static async connect(url: string | URL, options: ConnectOptions = {}): Promise<Sandbox> {
+    const { connection, report, limits } = await connectSandbox(url, options);
+    return new Sandbox(connection, report, limits);
   }
 
   private async addPrograms(place: string | URL): Promise<void> {
@@ -240,14 +250,43 @@ export class Sandbox {
     await this.connection.request("load", {}, state);
   }
 
+  // The network.
+
   /** Allow programs to reach these hosts. */
   async allowNetwork(rules: string[]): Promise<void> {
     await this.connection.request("network.allow", { rules });
   }
 
+  /** Deny what another rule allows. */
+  async denyNetwork(rules: string[]): Promise<void> {
+    await this.connection.request("network.deny", { rules });
+  }
+
+  async networkRules(): Promise<{ allow: string[]; deny: string[] }> {
+    const answer = await this.connection.request<{ allow: string[]; deny: string[] }>("network.rules");
+    return answer.result;
+  }
+
+  /** The newest look-ups, connections and requests, oldest first. */
+  async networkLog(): Promise<NetworkEvent[]> {
+    const answer = await this.connection.request<{ events: NetworkEvent[] }>("network.log");
+    return answer.result.events;
+  }
+
   /** Answer a call of the tool `sandbox_run` by a language model. */
   async callTool(call: ToolCall): Promise<Record<string, unknown>> {
     return toolResult(this, call);
+  }
+
+  /** The id of a server's sandbox; null for a sandbox of this page or process. */
+  get id(): string | null {
+    return this.connection instanceof ServerConnection ? this.connection.id : null;
+  }
+
+  /** Leave a server's sandbox as it is, for a later `connect` with its id. Others end. */
+  disconnect(): void {
+    if (this.connection instanceof ServerConnection) this.connection.leave();
+    else this.connection.close();
   }
 
   /** End everything. */

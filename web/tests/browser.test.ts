@@ -8,6 +8,7 @@ import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { cases } from "./cases/index.js";
 import { differentialScripts } from "./cases/scripts.js";
+import { startOutside } from "./outside-server.js";
 import { nativeRun } from "./native.js";
 
 // @ts-expect-error a script without types
@@ -17,6 +18,11 @@ import { serve } from "../../scripts/static-server.mjs";
 
 const root = new URL("../../", import.meta.url).pathname;
 const chromium = findChromium() as string | null;
+/** The browser finds the servers of the tests, and accepts their certificate. */
+const OUTSIDE_FLAGS = [
+  "--host-resolver-rules=MAP web.test 127.0.0.1, MAP *.web.test 127.0.0.1",
+  "--ignore-certificate-errors",
+];
 const skip = chromium ? false : "no Chromium, and apt-get cannot install it";
 
 interface Server {
@@ -34,19 +40,24 @@ describe("in a browser", { skip }, () => {
   let server: Server;
   let browser: Browser;
   let page: Page;
+  let outside: Awaited<ReturnType<typeof startOutside>>;
 
   before(async () => {
     server = await serve(root);
-    browser = await openBrowser(chromium);
+    outside = await startOutside();
+    browser = await openBrowser(chromium, { flags: OUTSIDE_FLAGS });
     page = await browser.context.newPage();
     page.on("console", (message) => console.error(`page: ${message.text()}`));
-    await page.goto(`${server.origin}/tests/page.html`);
+    const { plainPort, securePort, log } = outside;
+    const place = encodeURIComponent(JSON.stringify({ plainPort, securePort, log, hosts: null }));
+    await page.goto(`${server.origin}/tests/page.html?outside=${place}`);
     await page.waitForFunction("globalThis.ready");
   });
 
   after(async () => {
     await browser?.close();
     await server?.close();
+    await outside?.close();
   });
 
   for (const one of cases) {

@@ -11,13 +11,17 @@ import { gunzipSync } from "node:zlib";
 import type { AssetIndex, Layout } from "../src/assets/layout.js";
 import { cases } from "./cases/index.js";
 import { differentialScripts } from "./cases/scripts.js";
+import { startOutside } from "./outside-server.js";
 import { nativeRun } from "./native.js";
 import { Worlds } from "./world.js";
 
 const root = new URL("../../", import.meta.url);
 const api = (await import(new URL("dist/node/index.js", root).href)) as typeof import("../src/index.js");
 const storePlace = mkdtempSync(join(tmpdir(), "wasmsand-states-"));
-const worlds = new Worlds(api, storePlace);
+const outside = await startOutside();
+const names = ["web.test", "other.web.test"];
+const hosts = Object.fromEntries(names.map((name) => [name, "127.0.0.1"]));
+const worlds = new Worlds(api, storePlace, { ...outside, hosts });
 
 for (const one of cases) test(one.name, { timeout: 120_000 }, () => worlds.run(one));
 for (const script of differentialScripts) {
@@ -105,5 +109,6 @@ test("a process that has used a sandbox ends by itself", { timeout: 60_000 }, ()
 
 after(async () => {
   await worlds.end();
+  await outside.close();
   rmSync(storePlace, { recursive: true });
 });

@@ -51,6 +51,41 @@ class WebHost(JavaScriptHost, Protocol):
         """Call `WebMachine.time_passed` after so many milliseconds; replaces the last request. A
         negative number cancels it."""
 
+    def make_authority(self) -> None:
+        """Make a certificate authority; `Service.authority_made` gets its certificate."""
+
+    def finds_names(self) -> bool:
+        """Whether the host looks up names, and asks `Service.may_use` about their addresses."""
+
+    def fetch_start(
+        self, number: int, method: str, url: str, headers: str, body: bytes, place: str
+    ) -> None:
+        """Make a request; `headers` is a JSON array of pairs. If `place` is not empty, connect to
+        this address and port, separated by a space, instead of those in the URL. `Service.heard`
+        gets what happens: `head`, `data`, `end` or `fail`."""
+
+    def fetch_more(self, number: int) -> None:
+        """Get the next piece of the response's body."""
+
+    def fetch_stop(self, number: int) -> None:
+        """The request is over, or given up."""
+
+    def tls_open(self, number: int, server_name: str) -> None:
+        """A guest begins TLS with a host. `Service.heard` gets `ready`, `plain`, `records`,
+        `closed` or `fail`."""
+
+    def tls_receive(self, number: int, data: bytes) -> None:
+        """The guest has sent these records."""
+
+    def tls_send(self, number: int, data: bytes) -> None:
+        """Encrypt this for the guest."""
+
+    def tls_finish(self, number: int) -> None:
+        """Make the closing alert."""
+
+    def tls_close(self, number: int) -> None:
+        """The connection is over."""
+
     def reply(self, number: int, result: str, data: bytes | None) -> None:
         """Answer a request of the page."""
 

@@ -26,6 +26,7 @@ from wasmsand.machine.lock import SandboxLock
 from wasmsand.web.host import WebHost
 from wasmsand.web.loop import Loop
 from wasmsand.web.modules import WebModules
+from wasmsand.web.network.bridge import PageNetwork, WebBridge
 
 
 class NoMounts:
@@ -44,6 +45,7 @@ class WebMachine:
         engine: JavaScriptEngine,
         image: FrozenTree,
         limits: Limits | None = None,
+        network: PageNetwork | None = None,
         hostname: str = "sandbox",
     ) -> None:
         limits = limits or Limits()
@@ -60,6 +62,7 @@ class WebMachine:
         kernel.interrupt = self.loop.look_at_computing
         kernel.timer_armed = self._timer_armed
         kernel.process_ended = self._process_ended
+        self.bridge = WebBridge(self.lock, kernel, self.loop, network or PageNetwork(host))
         self._watchers: dict[int, Callable[[], None]] = {}
         self.closed = False
         self.mounts = NoMounts()

@@ -17,6 +17,7 @@ from wasmsand.engine.javascript.host import ModuleForm
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine.bug_log import log_bug
+from wasmsand.machine.network.guest_trust import GUEST_VARIABLES
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.sdk import arguments
@@ -26,6 +27,7 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.web.commands import StartedCommand, TerminalCommand
 from wasmsand.web.host import LEAVE, WebHost
 from wasmsand.web.machine import WebMachine
+from wasmsand.web.network.bridge import PageNetwork
 from wasmsand.web.sessions import WebSession
 
 Answer = tuple[dict[str, Any], bytes | None]
@@ -51,6 +53,7 @@ class Service:
         self.image = image
         self.handles: dict[int, Handle] = {}
         self.last_handle = 0
+        self.network = PageNetwork(host)
         self.snapshots: dict[str, tuple[FrozenTree, dict[str, str]]] = {}
         self.begin(SandboxOptions(), image)
 
@@ -58,8 +61,8 @@ class Service:
         """Make a new machine, with these files."""
         self.options = options
         self.variables: dict[str, str] = dict(options.env)
-        self.builder = CommandBuilder(options, lambda: self.variables)
-        self.use(WebMachine(self._host, self._engine, image, options.limits()))
+        self.builder = CommandBuilder(options, self._all_variables)
+        self.use(self._machine_with(image))
 
     def use(self, machine: WebMachine) -> None:
         """Go on with this machine."""
@@ -69,7 +72,19 @@ class Service:
 
     def new_machine(self) -> WebMachine:
         """A machine with the same options, and only the files of the image."""
-        return WebMachine(self._host, self._engine, self.image, self.options.limits())
+        return self._machine_with(self.image)
+
+    def _machine_with(self, files: FrozenTree) -> WebMachine:
+        limits = self.options.limits()
+        machine = WebMachine(self._host, self._engine, files, limits, self.network)
+        machine.bridge.use_policy()
+        return machine
+
+    def _all_variables(self) -> dict[str, str]:
+        """What commands start with."""
+        if self.network.policy is None:
+            return self.variables
+        return {**GUEST_VARIABLES, **self.variables}
 
     # Calls of guests, and events of the host.
 
@@ -105,6 +120,20 @@ class Service:
         """The host could not fetch something."""
         self.machine.modules.failed(key, problem)
         self._loop.settle()
+
+    def authority_made(self, certificate: str) -> None:
+        """The host has made the certificate authority."""
+        self.network.authority_made(certificate.encode("ascii"))
+        self._loop.settle()
+
+    def heard(self, number: int, event: str, text: str, data: Any) -> None:
+        """Something happened to a request or a TLS connection. `data` is a buffer, or None."""
+        self.network.hear(number, event, text, b"" if data is None else bytes(data.to_py()))
+        self._loop.settle()
+
+    def may_use(self, number: int, address: str) -> bool:
+        """Whether the host may connect to an address for a request."""
+        return self.network.may_use(number, address)
 
     def time_passed(self) -> None:
         """The time has come that the host was told."""

@@ -8,6 +8,7 @@ import type { BootMessage, Failure, FromKernel, ToKernel } from "../messages.js"
 import { Refused, reshape } from "./module-form.js";
 import { Guests } from "./guests.js";
 import { compiled, Memories, problemForm } from "./memories.js";
+import { Outside } from "./network/outside.js";
 import { IMAGE_PATH, startPython } from "./python.js";
 import { readForm } from "./stored-form.js";
 import { copyOf, type Pyodide, type PythonBuffer, type Service } from "./service.js";
@@ -39,6 +40,7 @@ function offeredFunctions(pyodide: Pyodide): FunctionOffer[] {
 
 class Kernel {
   private service!: Service;
+  private readonly outside = new Outside(() => this.service);
   private forms: Record<string, string> = {};
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -91,6 +93,7 @@ class Kernel {
       wake_at: (milliseconds: number) => this.wakeAt(milliseconds),
       fetch_module: (key: string) => void this.fetchModule(key, memories),
       fetch_memory: (key: string) => void this.fetchMemory(key, memories),
+      ...this.outside.functions(),
       reply: (number: number, result: string, data: PythonBuffer | null) =>
         sendWith({ kind: "reply", number, result, data: copyOf(data) }),
       fail: (number: number, error: string) =>

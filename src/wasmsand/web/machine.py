@@ -26,14 +26,8 @@ from wasmsand.machine.lock import SandboxLock
 from wasmsand.web.host import WebHost
 from wasmsand.web.loop import Loop
 from wasmsand.web.modules import WebModules
+from wasmsand.web.mounts import WebMounts
 from wasmsand.web.network.bridge import PageNetwork, WebBridge
-
-
-class NoMounts:
-    """A page has no directories of a host."""
-
-    def look_again(self) -> None:
-        """There is nothing to look at."""
 
 
 class WebMachine:
@@ -65,7 +59,7 @@ class WebMachine:
         self.bridge = WebBridge(self.lock, kernel, self.loop, network or PageNetwork(host))
         self._watchers: dict[int, Callable[[], None]] = {}
         self.closed = False
-        self.mounts = NoMounts()
+        self.mounts = WebMounts(self, host)
         self.files = SandboxFiles(self)
 
     # Hooks of the kernel.

@@ -9,9 +9,10 @@ import { Refused, reshape } from "./module-form.js";
 import { Guests } from "./guests.js";
 import { compiled, Memories, problemForm } from "./memories.js";
 import { Outside } from "./network/outside.js";
-import { IMAGE_PATH, startPython } from "./python.js";
+import { IMAGE_PATH, startPython, type Python } from "./python.js";
 import { readForm } from "./stored-form.js";
 import { copyOf, type Pyodide, type PythonBuffer, type Service } from "./service.js";
+import { directories } from "#platform/directories";
 import { onMessage, openAssets, readAsset, send } from "#platform/kernel";
 
 /** How often Python looks at guests that compute. */
@@ -42,18 +43,20 @@ class Kernel {
   private service!: Service;
   private readonly outside = new Outside(() => this.service);
   private forms: Record<string, string> = {};
+  private showPackages!: Python["showPackages"];
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   async boot(message: BootMessage): Promise<void> {
     const began = performance.now();
     const index = await openAssets(message.assets);
-    const { layout, pyodide, boot, fromSnapshot } = await startPython(
+    const { layout, pyodide, boot, fromSnapshot, showPackages } = await startPython(
       index, message.snapshot, report,
     );
     this.forms = layout.forms;
     const transfer = boot.transfer.getBuffer("u8");
     const memories = new Memories(pyodide, transfer.data.byteOffset);
     const guests = new Guests(memories);
+    this.showPackages = showPackages;
     this.service = boot.boot(this.host(memories, guests), IMAGE_PATH);
     guests.serveWith(this.service, offeredFunctions(pyodide));
     setInterval(() => {
@@ -90,10 +93,16 @@ class Kernel {
       start_guest: guests.start_guest.bind(guests),
       answer: guests.answer.bind(guests),
       end_guest: guests.end_guest.bind(guests),
+      show_packages: () => {
+        const shown = this.showPackages();
+        Object.assign(this.forms, shown?.forms);
+        return shown?.path ?? "";
+      },
       wake_at: (milliseconds: number) => this.wakeAt(milliseconds),
       fetch_module: (key: string) => void this.fetchModule(key, memories),
       fetch_memory: (key: string) => void this.fetchMemory(key, memories),
       ...this.outside.functions(),
+      ...directories,
       reply: (number: number, result: string, data: PythonBuffer | null) =>
         sendWith({ kind: "reply", number, result, data: copyOf(data) }),
       fail: (number: number, error: string) =>

@@ -12,12 +12,15 @@ import type { BootModule, Pyodide } from "./service.js";
 export const IMAGE_PATH = "/image";
 /** The sources of the kernel. A stored memory refers to this path. */
 const KERNEL_PATH = "/kernel.zip";
+const PACKAGES_PATH = "/packages";
 
 export interface Python {
   layout: Layout;
   pyodide: Pyodide;
   boot: BootModule;
   fromSnapshot: boolean;
+  /** Show the image of compiled packages to Python: its directory, and where its programs are. */
+  showPackages(): { path: string; forms: Layout["forms"] } | null;
 }
 
 export async function startPython(
@@ -46,6 +49,23 @@ export async function startPython(
     pyodide,
     boot: pyodide.pyimport("wasmsand.web.boot") as BootModule,
     fromSnapshot,
+    showPackages: packagesShower(index, pyodide, report),
+  };
+}
+
+/** Only few sandboxes want compiled packages, so even the list of their files is read late. */
+function packagesShower(
+  index: AssetIndex, pyodide: Pyodide, report: (error: unknown) => void,
+): Python["showPackages"] {
+  let forms: Layout["forms"] | undefined;
+  return () => {
+    if (!index.packages) return null;
+    if (!forms) {
+      const layout = JSON.parse(new TextDecoder().decode(readAssetNow(index.packages))) as Layout;
+      mountImage(pyodide, PACKAGES_PATH, layout, readAssetNow, report);
+      forms = layout.forms;
+    }
+    return { path: PACKAGES_PATH, forms };
   };
 }
 

@@ -1,8 +1,8 @@
 """Hosts whose requests the bridge sees.
 
-Owns `Inspection`, one per bridge: the sandbox's authority, and the orders of `inspecting`. Rules: it
-exists only if the policy has such hosts, because it imports optional packages. Verdicts are those of
-the policy at the moment of a request. Secrets are sent without TLS only to this machine.
+Owns `Inspection`, one per bridge: the sandbox's authority, and the orders of `inspecting`. Rules:
+it exists only if the policy has such hosts, because it imports optional packages. Verdicts are
+those of the policy at the moment of a request. Secrets are sent without TLS only to this machine.
 """
 
 from __future__ import annotations

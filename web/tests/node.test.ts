@@ -106,6 +106,15 @@ test("a directory of this machine is shown, and nothing outside of it", { timeou
   for (const directory of [place, secret]) rmSync(directory, { recursive: true });
 });
 
+test("L183: an older Node is refused, and the message says what is needed", { timeout: 60_000 }, () => {
+  const code = `
+    Object.defineProperty(process.versions, "node", { value: "22.20.0" });
+    const { Sandbox } = await import(${JSON.stringify(new URL("dist/node/index.js", root).href)});
+    await Sandbox.create().catch((error) => console.log(error.name, error.message));`;
+  const done = spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" });
+  assert.match(done.stdout, /^HostError .*use Node 24 or newer/);
+});
+
 test("missing assets are named", { timeout: 60_000 }, async () => {
   await assert.rejects(api.Sandbox.create({ assets: "/nowhere" }), (error: Error) => {
     assert.ok(error instanceof api.AssetError);

@@ -57,6 +57,12 @@ class WebHost(JavaScriptHost, Protocol):
     def show_packages(self) -> str:
         """The directory with the image of compiled packages; an empty string if there is none."""
 
+    def has_bytes(self, path: str, start: int, count: int) -> bool:
+        """Whether these bytes of a file of the image can be read without waiting."""
+
+    def fetch_bytes(self, key: str, path: str, start: int, count: int) -> None:
+        """Fetch them; `Service.bytes_came` gets the key when they are there, or if that failed."""
+
     def wake_at(self, milliseconds: float) -> None:
         """Call `WebMachine.time_passed` after so many milliseconds; replaces the last request. A
         negative number cancels it."""

@@ -137,6 +137,11 @@ class Service:
         self.machine.modules.memory_fetched(key, image)
         self._loop.settle()
 
+    def bytes_came(self, key: str) -> None:
+        """The host has bytes of a file of the image, or cannot get them."""
+        self.machine.contents.came(key)
+        self._loop.settle()
+
     def fetch_failed(self, key: str, problem: str) -> None:
         """The host could not fetch something."""
         self.machine.modules.failed(key, problem)

@@ -5,6 +5,7 @@
 
 import type { FunctionOffer } from "../guest/channel.js";
 import type { BootMessage, Failure, FromKernel, ToKernel } from "../messages.js";
+import type { ImageAccess } from "./asset-files.js";
 import { Refused, reshape } from "./module-form.js";
 import { Guests } from "./guests.js";
 import { compiled, Memories, problemForm } from "./memories.js";
@@ -43,13 +44,14 @@ class Kernel {
   private service!: Service;
   private readonly outside = new Outside(() => this.service);
   private forms: Record<string, string> = {};
+  private images!: Python["images"];
   private showPackages!: Python["showPackages"];
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   async boot(message: BootMessage): Promise<void> {
     const began = performance.now();
     const index = await openAssets(message.assets);
-    const { layout, pyodide, boot, fromSnapshot, showPackages } = await startPython(
+    const { layout, pyodide, boot, fromSnapshot, showPackages, images } = await startPython(
       index, message.snapshot, report,
     );
     this.forms = layout.forms;
@@ -57,6 +59,7 @@ class Kernel {
     const memories = new Memories(pyodide, transfer.data.byteOffset);
     const guests = new Guests(memories);
     this.showPackages = showPackages;
+    this.images = images;
     this.service = boot.boot(this.host(memories, guests), IMAGE_PATH);
     guests.serveWith(this.service, offeredFunctions(pyodide));
     setInterval(() => {
@@ -98,6 +101,12 @@ class Kernel {
         Object.assign(this.forms, shown?.forms);
         return shown?.path ?? "";
       },
+      has_bytes: (path: string, start: number, count: number) => {
+        const [image, name] = this.imageOf(path);
+        return !image || image.has(name, start, count);
+      },
+      fetch_bytes: (key: string, path: string, start: number, count: number) =>
+        void this.fetchBytes(key, path, start, count),
       wake_at: (milliseconds: number) => this.wakeAt(milliseconds),
       fetch_module: (key: string) => void this.fetchModule(key, memories),
       fetch_memory: (key: string) => void this.fetchMemory(key, memories),
@@ -136,6 +145,22 @@ class Kernel {
     } catch (error) {
       this.fetchFailed(key, error);
     }
+  }
+
+  private imageOf(path: string): [ImageAccess | undefined, string] {
+    const end = path.lastIndexOf("/");
+    return [this.images.get(path.slice(0, end)), path.slice(end + 1)];
+  }
+
+  private async fetchBytes(key: string, path: string, start: number, count: number): Promise<void> {
+    const [image, name] = this.imageOf(path);
+    await null; // Python is still in its call
+    try {
+      await image!.fetch(name, start, count);
+    } catch (error) {
+      report(error); // the read fails, and says why
+    }
+    this.service.bytes_came(key);
   }
 
   private fetchFailed(key: string, error: unknown): void {

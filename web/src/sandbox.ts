@@ -15,7 +15,7 @@ import { connectSandbox } from "./server/connecting.js";
 import { ServerConnection } from "./server/server-connection.js";
 import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js";
 import { runLimits, streamedRun, type RunLimits } from "./streamed-run.js";
-import { toolResult, type ToolCall } from "./tools.js";
+import { RunTool, type ToolCall } from "./tools.js";
 import type {
   ConnectOptions, FileInfo, MountMode, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions,
   StartOptions, Usage,
@@ -50,6 +50,8 @@ function serviceOptions(options: SandboxOptions): object {
 }
 
 export class Sandbox {
+  private readonly runTool = new RunTool(this);
+
   private constructor(
     private readonly connection: Connection,
     /** How the kernel started. */
@@ -325,7 +327,7 @@ export class Sandbox {
 
   /** Answer a call of the tool `sandbox_run` by a language model. */
   async callTool(call: ToolCall): Promise<Record<string, unknown>> {
-    return toolResult(this, call);
+    return this.runTool.call(call);
   }
 
   /** The id of a server's sandbox; null for a sandbox of this page or process. */

@@ -43,6 +43,8 @@ from userland.builder.target_native import FOR_THE_SANDBOX, NativeTarget
 from userland.builder.target_wasm import WasmTarget
 from userland.builder.toolchain import ensure_needs, ensure_toolchain, find_toolchain
 from userland.builder.wasm_opt import ensure_wasm_opt
+from userland.v86.build import NAME as MACHINE
+from userland.v86.build import build_machine
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "userland/recipes"
@@ -63,6 +65,7 @@ examples:
   wasmsand build bash                build bash and its dependencies
   wasmsand build python-full --packages numpy,pandas
                                      build Python with these native packages only
+  wasmsand build v86                 build the Linux machine of `--mode v86`, in a few minutes
   wasmsand build --list              list all recipes: version, size, licence
   wasmsand build --native jq         build the same jq for this machine, for comparison
   wasmsand build --if-cached python-full   install it only if that takes no building
@@ -173,6 +176,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = Commands()
     try:
         with _stoppable():
+            if MACHINE in options.names:
+                build_machine(options, console, Cache(default_root()), commands)
+                options.names.remove(MACHINE)
+                if not options.names:
+                    return 0
             recipes = load_recipes(RECIPES, ROOT)
             if options.packages is not None:
                 recipes = choose_packages(recipes, options.packages)

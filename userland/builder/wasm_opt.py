@@ -70,6 +70,29 @@ def ensure_wasm_opt(cache: Cache, commands: Commands, say: Callable[[str], None]
     return WasmOpt(node, folder / "bin/wasm-opt")
 
 
+def ensure_npm(cache: Cache, commands: Commands, say: Callable[[str], None]) -> tuple[Path, Path]:
+    """Node and the script of npm: the machine's, or those in the cache."""
+    with cache.lock("tools", commands.stopped), disk_errors(cache.root):
+        return _machine_node(commands) or _wheel_node(cache, commands, say)
+
+
+def npm_pack(
+    client: tuple[Path, Path], name: str, version: str, scratch: Path, commands: Commands
+) -> Path:
+    """Fetch a package of npm into the directory `scratch`; the caller checks its hash."""
+    node, npm = client
+    env = {**_certificates(), **os.environ, "npm_config_cache": str(scratch / "npm-cache")}
+    status, printed = commands.capture(
+        [node, npm, "pack", f"{name}@{version}", "--pack-destination", scratch],
+        cwd=scratch,
+        env=env,
+    )
+    tarball = scratch / f"{name}-{version}.tgz"
+    if status != 0 or not tarball.is_file():
+        raise _fetch_failure(f"{name} {version} (npm)", "npm", printed)
+    return tarball
+
+
 def _machine_node(commands: Commands) -> tuple[Path, Path] | None:
     """The machine's Node and npm script, if they are new enough."""
     node, npm = shutil.which("node"), shutil.which("npm")
@@ -129,16 +152,8 @@ def _unpack_wheel(wheel: Path, target: Path) -> None:
 
 
 def _fetch_binaryen(node: Path, npm: Path, scratch: Path, commands: Commands) -> Path:
-    env = {**_certificates(), **os.environ, "npm_config_cache": str(scratch / "npm-cache")}
     what = f"wasm-opt (binaryen {BINARYEN_VERSION} from npm)"
-    status, printed = commands.capture(
-        [node, npm, "pack", f"binaryen@{BINARYEN_VERSION}", "--pack-destination", scratch],
-        cwd=scratch,
-        env=env,
-    )
-    tarball = scratch / f"binaryen-{BINARYEN_VERSION}.tgz"
-    if status != 0 or not tarball.is_file():
-        raise _fetch_failure(what, "npm", printed)
+    tarball = npm_pack((node, npm), "binaryen", BINARYEN_VERSION, scratch, commands)
     actual = base64.b64encode(hashlib.sha512(tarball.read_bytes()).digest()).decode()
     if actual != _BINARYEN_SHA512:
         raise HashMismatch(what, _BINARYEN_SHA512, actual)

@@ -24,6 +24,10 @@ export interface SandboxOptions {
   maxInodes?: number;
   env?: Record<string, string>;
   cwd?: string;
+  /** Python packages that can be imported from the start, such as ["numpy", "pandas"]; or "all". */
+  packages?: string[] | "all";
+  /** Directories of this machine, by their path in the sandbox. Only on Node. */
+  mounts?: Record<string, string | { source: string; mode?: MountMode }>;
   /** What programs may reach: rules such as "api.example.com:443", or an object. Default: nothing. */
   network?: string[] | NetworkOptions;
   /** Whether Python may start from a stored memory, which is quicker. Default true. */
@@ -94,6 +98,9 @@ export interface NetworkEvent {
   path: string;
   status: number;
 }
+
+/** "overlay": the sandbox may change its copy; the directory stays as it is. */
+export type MountMode = "read-only" | "overlay";
 
 export interface RunOptions {
   /** What the command reads from its standard input. */

@@ -77,8 +77,9 @@ class Quotas:
     def __init__(
         self,
         max_sandboxes: int,
-        gate: HostGate | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        gate: HostGate | None = None,
     ) -> None:
         """`max_sandboxes` bounds the sandboxes of all tokens together; `gate` refuses sandboxes
         while the host is full."""

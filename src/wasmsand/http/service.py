@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +27,8 @@ from wasmsand.http.served import ServedSandbox
 from wasmsand.http.settings import Settings
 from wasmsand.http.snapshots import ServedSnapshot
 from wasmsand.http.store import ServerStore, StateStore
+from wasmsand.http.telemetry import telemetry_of
+from wasmsand.http.token_watch import watch_tokens
 from wasmsand.http.tokens import ANYBODY, Token, TokenTable
 from wasmsand.sdk.errors import StoreError
 from wasmsand.sdk.opening import keep_spare_processes
@@ -67,9 +69,11 @@ class Service:
         place = settings.playground
         self.page_files = {} if place is None else Pages(Path(place)).read_all()
         """Content and headers of the files of the playground."""
-        self.quotas = quotas or Quotas(settings.max_sandboxes, HostGate.of(settings))
+        self.quotas = quotas or Quotas(settings.max_sandboxes, gate=HostGate.of(settings))
         self.registry = Registry(self.quotas)
         self.draining = False
+        self.drop_tenants: Callable[[Collection[str]], None] = lambda tenants: None
+        """Closes the connections of tokens that were revoked."""
         tenants = settings.tenants
         self._daemons = Daemons("wasmsand-http")
         self._commands = Lane("command", settings.command_lane(), tenants, self._daemons)
@@ -80,6 +84,7 @@ class Service:
         self._terminals = Shares(settings.max_terminals, tenants)
         self._buffered = Shares(settings.max_buffered_bytes, tenants)
         self.metrics = Metrics()
+        self.telemetry = telemetry_of(settings)
         gauge = self.metrics.gauge
         gauge("wasmsand_sandboxes", "Live sandboxes.", lambda: len(self.registry))
         gauge(
@@ -307,10 +312,14 @@ class Service:
         """Kill expired sandboxes until the block ends; then kill all. With a store, they are
         stored first, and stay there."""
         tasks = [asyncio.create_task(self._reap())]
+        if self.settings.tokens_file is not None:
+            watch = watch_tokens(self.settings.tokens_file, self.use_tokens)
+            tasks.append(asyncio.create_task(watch))
         if self.keeping is not None:
             tasks.append(asyncio.create_task(self.keeping.run()))
         if self.settings.uses_processes:
             keep_spare_processes(self.settings.spare_processes)
+        self.telemetry.export_metrics(self.metrics.text)
         try:
             yield
         finally:
@@ -323,6 +332,12 @@ class Service:
             self._files.close()
             if self.keeping is not None:
                 self.keeping.close()
+            self.telemetry.close()
+
+    async def use_tokens(self, tokens: Sequence[Token]) -> None:
+        """Use other tokens from now on. Sandboxes of a revoked token stay until they expire; no
+        request reaches them. Raises `TokensRejected`."""
+        self.drop_tenants(self.tokens.replace(tokens))
 
     async def _reap(self) -> None:
         while True:

@@ -17,6 +17,7 @@ from wasmsand.engine.javascript.host import ModuleForm
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine.bug_log import log_bug
+from wasmsand.machine.mounts.table import MountRequest
 from wasmsand.machine.network.guest_trust import GUEST_VARIABLES
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
@@ -45,15 +46,20 @@ class Service:
         host: WebHost,
         engine: JavaScriptEngine,
         image: FrozenTree,
+        image_path: str,
         methods: Mapping[str, Handler],
     ) -> None:
         self._methods = methods
         self._host = host
         self._engine = engine
-        self.image = image
+        self.image = self._base = image
+        """The tree of a new sandbox: with the packages that it was created with."""
+        self._image_path = image_path
         self.handles: dict[int, Handle] = {}
         self.last_handle = 0
         self.network = PageNetwork(host)
+        self.mounts: dict[str, MountRequest] = {}
+        """What is mounted, by path."""
         self.snapshots: dict[str, tuple[FrozenTree, dict[str, str]]] = {}
         self.begin(SandboxOptions(), image)
 
@@ -70,6 +76,19 @@ class Service:
         self._loop = machine.loop
         self._tasks = machine.loop.tasks
 
+    def begin_anew(self, options: SandboxOptions) -> None:
+        """Make a new machine, with the files of the image and the packages of the options."""
+        image = self._base
+        if options.packages:
+            # Imported here, because most sandboxes have no packages.
+            from wasmsand.web.packages import image_with_packages
+
+            packages = tuple(options.packages)
+            image = image_with_packages(self._host, self._image_path, image, packages)
+        self.machine.close()
+        self.image = image
+        self.begin(options, image)
+
     def new_machine(self) -> WebMachine:
         """A machine with the same options, and only the files of the image."""
         return self._machine_with(self.image)
@@ -78,6 +97,8 @@ class Service:
         limits = self.options.limits()
         machine = WebMachine(self._host, self._engine, files, limits, self.network)
         machine.bridge.use_policy()
+        for request in self.mounts.values():
+            machine.mounts.mount(request)
         return machine
 
     def _all_variables(self) -> dict[str, str]:
@@ -114,6 +135,11 @@ class Service:
     def memory_fetched(self, key: str, image: int) -> None:
         """The host has a stored memory."""
         self.machine.modules.memory_fetched(key, image)
+        self._loop.settle()
+
+    def bytes_came(self, key: str) -> None:
+        """The host has bytes of a file of the image, or cannot get them."""
+        self.machine.contents.came(key)
         self._loop.settle()
 
     def fetch_failed(self, key: str, problem: str) -> None:
@@ -247,7 +273,8 @@ def _failure(error: Exception) -> dict[str, Any]:
     if isinstance(error, KernelError):
         return {"type": "CommandError", "errno": error.errno.name, "message": str(error)}
     if isinstance(error, TypeError | ValueError):
-        return {"type": type(error).__name__, "errno": "EINVAL", "message": str(error)}
+        kind = "TypeError" if isinstance(error, TypeError) else "ValueError"
+        return {"type": kind, "errno": "EINVAL", "message": str(error)}
     log_bug("host bug in a request of the page")
     return {"type": "SandboxError", "errno": "EIO", "message": f"{type(error).__name__}: {error}"}
 

@@ -7,8 +7,9 @@ import { limitationCases } from "./limitations.js";
 import { networkCases } from "./network.js";
 import { programCases } from "./programs.js";
 import { sessionCases } from "./sessions.js";
+import { stateCases } from "./state.js";
 
 export const cases: Case[] = [
   ...commandCases, ...fileCases, ...programCases, ...sessionCases,
-  ...networkCases, ...limitationCases,
+  ...networkCases, ...stateCases, ...limitationCases,
 ];

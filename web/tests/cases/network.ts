@@ -179,7 +179,7 @@ export const networkCases: Case[] = [
       const sandbox = await online(world);
       const { plainPort, securePort } = world.outside;
       const send = (bytes: string, port: number) =>
-        sandbox.run(`printf '${bytes}' | timeout 10 nc web.test ${port} | head -c 300`);
+        sandbox.run(`printf '${bytes}' | timeout 2 nc web.test ${port} | head -c 300`);
       for (const bytes of [
         "\\x16\\x03\\x01\\xff\\xff", "\\x16\\x03\\x01\\x00\\x04\\x01\\x00\\x00\\x00",
         "\\x16\\x03\\x01\\x00\\x0a\\x01\\x00\\xff\\xff\\x03\\x03\\x00\\x00\\x00\\x00",

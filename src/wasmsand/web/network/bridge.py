@@ -96,9 +96,7 @@ def require_possible(host: WebHost, policy: NetworkPolicy | None) -> None:
         if policy.proxy is not None:
             raise UnsupportedError("a page and Node do not offer proxy of network")
         if policy.hosts and not host.finds_names():
-            raise UnsupportedError(
-                "a page does not offer hosts of network: the browser finds names"
-            )
+            raise UnsupportedError("a page does not offer hosts of network; Node does")
         policy = policy.ceiling
 
 

@@ -167,7 +167,9 @@ class Guest(CallContext):
         for thread in (self.thread, self.embryo_parent):
             if thread is not None:
                 thread.signals.leave(self._signal_words)
-        self._signal_words = None
+        if self._signal_words is not None:
+            self._signal_words.release()
+            self._signal_words = None
 
     def close(self) -> None:
         """Free the program, after `leave_memory`. Needs no lock."""

@@ -12,6 +12,7 @@
 //   ├── UnsupportedError          this host does not offer it
 //   ├── SandboxClosedError        the sandbox was destroyed
 //   │   └── SandboxCrashedError   its worker failed
+//   ├── ServerError               .status, .code: `wasmsand serve` refuses, or cannot be reached
 //   ├── HostError                 the browser or Node lacks something that a sandbox needs
 //   └── AssetError                a file of the package is missing or damaged
 //
@@ -83,6 +84,13 @@ export class SandboxCrashedError extends SandboxClosedError {
 }
 export class HostError extends SandboxError {
   override readonly name = "HostError";
+}
+export class ServerError extends SandboxError {
+  override readonly name = "ServerError";
+
+  constructor(message: string, readonly status: number, readonly code: string) {
+    super(message, "EIO");
+  }
 }
 export class AssetError extends SandboxError {
   override readonly name = "AssetError";

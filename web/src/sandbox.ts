@@ -6,15 +6,19 @@
 
 import { bytesOf, textOf } from "./bytes.js";
 import { StartedCommand, Terminal } from "./commands.js";
-import { Connection } from "./connection.js";
-import { InvalidArgumentError } from "./errors.js";
+import type { Connection } from "./connection.js";
+import { InvalidArgumentError, UnsupportedError } from "./errors.js";
+import { KernelConnection } from "./kernel-connection.js";
 import type { BootReport } from "./messages.js";
 import { runResult, type RunAnswer } from "./results.js";
+import { connectSandbox } from "./server/connecting.js";
+import { ServerConnection } from "./server/server-connection.js";
 import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js";
 import { runLimits, streamedRun, type RunLimits } from "./streamed-run.js";
 import { toolResult, type ToolCall } from "./tools.js";
 import type {
-  FileInfo, MountMode, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions, StartOptions, Usage,
+  ConnectOptions, FileInfo, MountMode, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult,
+  SandboxOptions, StartOptions, Usage,
 } from "./types.js";
 import { assetsPlace, defaultAssets, hostDirectory, listPrograms } from "#platform/page";
 
@@ -51,14 +55,15 @@ export class Sandbox {
     /** How the kernel started. */
     readonly boot: BootReport,
     private readonly limits: RunLimits,
-    private readonly options: SandboxOptions,
+    /** Those of `create`; null for a sandbox of a server. */
+    private readonly options: SandboxOptions | null,
   ) {}
 
   private readonly mounted = new Map<string, { source: string; mode: MountMode }>();
 
   static async create(options: SandboxOptions = {}): Promise<Sandbox> {
     const assets = options.assets === undefined ? defaultAssets() : assetsPlace(options.assets);
-    const { connection, report } = await Connection.open(assets, options.fastStart !== false);
+    const { connection, report } = await KernelConnection.open(assets, options.fastStart !== false);
     try {
       await connection.request("create", serviceOptions(options));
       const sandbox = new Sandbox(connection, report, runLimits(options), options);
@@ -68,6 +73,12 @@ export class Sandbox {
       connection.close();
       throw error;
     }
+  }
+
+  /** Use a sandbox of `wasmsand serve`: a new one, or the one with the id. */
+  static async connect(url: string | URL, options: ConnectOptions = {}): Promise<Sandbox> {
+    const { connection, report, limits } = await connectSandbox(url, options);
+    return new Sandbox(connection, report, limits, null);
   }
 
   private async addPrograms(place: string | URL): Promise<void> {
@@ -251,6 +262,7 @@ export class Sandbox {
   /** Another sandbox with the same files, environment, options and network rules. Processes,
    *  sessions, snapshots and changes in mounts are not copied. */
   async fork(): Promise<Sandbox> {
+    if (!this.options) throw new UnsupportedError("a page cannot fork a sandbox of a server", "ENOSYS");
     const [state, rules] = await Promise.all([this.save(), this.networkRules()]);
     const twin = await Sandbox.create(this.options);
     try {
@@ -307,6 +319,17 @@ export class Sandbox {
   /** Answer a call of the tool `sandbox_run` by a language model. */
   async callTool(call: ToolCall): Promise<Record<string, unknown>> {
     return toolResult(this, call);
+  }
+
+  /** The id of a server's sandbox; null for a sandbox of this page or process. */
+  get id(): string | null {
+    return this.connection instanceof ServerConnection ? this.connection.id : null;
+  }
+
+  /** Leave a server's sandbox as it is, for a later `connect` with its id. Others end. */
+  disconnect(): void {
+    if (this.connection instanceof ServerConnection) this.connection.leave();
+    else this.connection.close();
   }
 
   /** End everything. */

@@ -34,6 +34,33 @@ export interface SandboxOptions {
   fastStart?: boolean;
 }
 
+/** Options of a sandbox on a server. Those of a new sandbox cannot be given together with `id`. */
+export interface ConnectOptions {
+  /** Who you are, unless the server needs no tokens. */
+  token?: string;
+  /** A sandbox that is there already. */
+  id?: string;
+  /** Create the sandbox from what `save` of a server's sandbox has returned. */
+  state?: Uint8Array;
+  timeoutMs?: number | null;
+  fsLimitBytes?: number;
+  memoryLimitBytes?: number;
+  maxProcesses?: number;
+  maxOpenFiles?: number;
+  maxOutputBytes?: number;
+  maxInodes?: number;
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Python packages of the server's image. */
+  packages?: string[];
+  /** Hosts that its programs may reach, within what the token may allow. */
+  network?: string[];
+  /** The server kills the sandbox when it was unused for this long. */
+  idleSeconds?: number;
+  lifetimeSeconds?: number;
+  metadata?: Record<string, string>;
+}
+
 /** What programs may reach. A rule has the form `[METHODS ]host[:port][/path]`. */
 export interface NetworkOptions {
   allow?: string[];

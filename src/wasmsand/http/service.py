@@ -13,10 +13,12 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from wasmsand.engine.freed_memory import FreedMemory, c_library
 from wasmsand.http.failures import ApiFailure
+from wasmsand.http.host_gate import HostGate
 from wasmsand.http.keeping import Keeping
 from wasmsand.http.metrics import Metrics
 from wasmsand.http.quotas import Quotas
@@ -24,13 +26,14 @@ from wasmsand.http.registry import Entry, Registry
 from wasmsand.http.served import ServedSandbox
 from wasmsand.http.settings import Settings
 from wasmsand.http.snapshots import ServedSnapshot
-from wasmsand.http.store import ServerStore
+from wasmsand.http.store import ServerStore, StateStore
 from wasmsand.http.tokens import ANYBODY, Token, TokenTable
 from wasmsand.sdk.errors import StoreError
 from wasmsand.sdk.opening import keep_spare_processes
 from wasmsand.serving.daemons import Daemons
 from wasmsand.serving.endings import Endings
 from wasmsand.serving.lanes import QUEUE_SECONDS, Lane, LaneFull
+from wasmsand.serving.pages import Pages
 from wasmsand.serving.shares import Shares
 
 Result = TypeVar("Result")
@@ -47,12 +50,24 @@ log = logging.getLogger("wasmsand.http")
 class Service:
     """A server without its sockets."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Raises `StoreError` if the store cannot be used."""
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        quotas: Quotas | None = None,
+        shared_store: StateStore | None = None,
+    ) -> None:
+        """A worker gives `quotas` and `shared_store`, which ask the front process. Raises
+        `StoreError` if the store cannot be used, `PagesMissing` if there is no page."""
         self.settings = settings
-        store = None if settings.store is None else ServerStore(settings.store)
+        store: StateStore | None = shared_store
+        if store is None and settings.store is not None:
+            store = ServerStore(settings.store)
         self.tokens = TokenTable(settings.tokens)
-        self.quotas = Quotas(settings.max_sandboxes)
+        place = settings.playground
+        self.page_files = {} if place is None else Pages(Path(place)).read_all()
+        """Content and headers of the files of the playground."""
+        self.quotas = quotas or Quotas(settings.max_sandboxes, HostGate.of(settings))
         self.registry = Registry(self.quotas)
         self.draining = False
         tenants = settings.tenants
@@ -216,14 +231,14 @@ class Service:
             "wasmsand_terminals": self._terminals.held(owner.name),
         }
 
-    async def reserve(self, owner: Token, size: int) -> None:
+    async def reserve(self, owner: Token, size: int, identity: str) -> None:
         """Reserve a new sandbox. With a store, idle ones are paused to make room. Raises
         `quota_exceeded`, `server_full`."""
         if self.keeping is None:
-            self.quotas.reserve_sandbox(owner, size)
+            await self.quotas.reserve(owner, size, identity)
         else:
-            self.keeping.check_room(owner)
-            await self.keeping.reserve(owner, size)
+            await self.keeping.check_room(owner)
+            await self.keeping.reserve(owner, size, identity)
 
     def end(self, entry: Entry, cause: str) -> asyncio.Future[None]:
         """Kill a sandbox that was taken from the registry. Its quota is given back when it has
@@ -232,8 +247,11 @@ class Service:
         self.metrics.sandboxes_ended.labels(cause).inc()
         log.info("sandbox %s of %s: %s", entry.id, entry.owner.name, cause)
         endings: list[asyncio.Future[None]] = []
+        self.quotas.forget(entry.id)
         if self.keeping is None or cause == "shutdown":
             self.quotas.release_bytes(entry.owner, entry.held_bytes)
+            for identity in entry.snapshots:
+                self.quotas.forget(identity)
         else:
             for kept in entry.snapshots.values():
                 self.registry.orphans[kept.id] = (entry.owner, kept)

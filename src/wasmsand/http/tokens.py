@@ -45,6 +45,9 @@ class Quota:
     """With a store: sandboxes, paused ones too; and as many snapshots."""
     max_stored_bytes: int = 16 * 1024**3
     """With a store: the size of the files of its sandboxes and snapshots there."""
+    sandbox_seconds_per_day: float = 1e12
+    """Seconds that its sandboxes may be in memory, in sum, per day. An unused part is kept for up
+    to one day. Paused sandboxes do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,11 @@ class Token:
             raise TokensRejected(f"the token of {name} must be printable ASCII without spaces")
         digest = _digest(text.encode())
         return cls(name, digest, quota or Quota(), trusted, all_metrics, network)
+
+    @classmethod
+    def operator(cls, name: str, text: str) -> Token:
+        """The token of whoever runs the server: only the server's own limits apply."""
+        return cls.of(name, text, _NO_QUOTA, trusted=True, all_metrics=True)
 
 
 _NO_QUOTA = Quota(2**31, 2**63, 2**31, 1e9, 2**31, 2**63)
@@ -136,6 +144,7 @@ class _FileToken(msgspec.Struct, forbid_unknown_fields=True):
     requests_per_second: float | None = None
     max_stored_sandboxes: int | None = None
     max_stored_bytes: int | None = None
+    sandbox_seconds_per_day: float | None = None
     trusted: bool = False
     all_metrics: bool = False
     network: list[str] | dict[str, Any] | None = None

@@ -74,3 +74,23 @@ for name in sorted(os.listdir("/usr/lib/python")):
 def test_packages_have_no_tests_inside(guest: Guest) -> None:
     """Of their own, to keep the image small. `sympy.testing` and the like are no tests."""
     assert guest.lines("find /usr/lib/python -type d -name tests -o -type d -name test") == []
+
+
+def test_pip_sees_the_dependencies_that_the_metadata_name(guest: Guest) -> None:
+    """The light commands read the metadata of every package as the standard library does."""
+    program = """
+import os, sys
+from importlib.metadata import PathDistribution
+from pathlib import Path
+from pip._registry.distributions import in_registry
+checked = 0
+for name in sorted(os.listdir("/usr/lib/python")):
+    light = in_registry(name)
+    full = PathDistribution(Path(light.folder) / light.info)
+    expected = list(full.requires or [])
+    if light.fields("Requires-Dist") != expected or light.field("Version") != full.version:
+        print(name, light.fields("Requires-Dist"), expected)
+    checked += 1
+print(checked > 80)
+"""
+    assert guest.python(program) == "True\n"

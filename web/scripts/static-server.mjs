@@ -18,12 +18,13 @@ const HEADERS = JSON.parse(
 
 /**
  * Serve a directory. `options.isolated` is false for a page without the headers; `options.change`
- * may replace the path of a file: (path) => path | null.
+ * may replace the path of a file: (path) => path | null. `options.hold` may delay an answer:
+ * (path) => promise.
  */
 export function serve(root, options = {}) {
-  const { isolated = true, port = 0, change = (path) => path } = options;
+  const { isolated = true, port = 0, change = (path) => path, hold = async () => {} } = options;
   const sent = [];
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     const url = new URL(request.url, "http://localhost");
     let path = normalize(decodeURIComponent(url.pathname));
     if (path.endsWith("/")) path += "index.html";
@@ -39,6 +40,7 @@ export function serve(root, options = {}) {
     if (size < 0) return response.writeHead(404, headers).end("not found");
     const lasting = file.endsWith(".bin");
     sent.push({ path, bytes: size });
+    await hold(path);
     response.writeHead(200, {
       ...headers,
       "content-type": TYPES[extname(file)] ?? "application/octet-stream",

@@ -37,5 +37,6 @@ await build({
 const files = (kinds.length ? kinds : KINDS).map((kind) => `dist/tests/${kind}.test.js`);
 const done = spawnSync(node, ["--test", "--test-concurrency=1", ...further, ...files], {
   stdio: "inherit",
+  env: { ...process.env, NODE_EXTRA_CA_CERTS: "tests/server-certificate.pem" },
 });
 process.exit(done.status ?? 1);

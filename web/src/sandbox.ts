@@ -17,9 +17,10 @@ import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js"
 import { runLimits, streamedRun, type RunLimits } from "./streamed-run.js";
 import { RunTool, type ToolCall } from "./tools.js";
 import type {
-  ConnectOptions, FileInfo, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions, StartOptions, Usage,
+  ConnectOptions, FileInfo, MountMode, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions,
+  StartOptions, Usage,
 } from "./types.js";
-import { assetsPlace, defaultAssets, listPrograms } from "#platform/page";
+import { assetsPlace, defaultAssets, hostDirectory, listPrograms } from "#platform/page";
 
 const MIB = 1024 * 1024;
 const PROGRAM_DIRECTORY = "/usr/local/bin";
@@ -38,6 +39,11 @@ function programName(file: string): string {
 /** The options of `create` as the service knows them. */
 function serviceOptions(options: SandboxOptions): object {
   const { assets, wasmDir, fastStart, fsLimitMb, memoryLimitMb, ...known } = options;
+  const mounts = Object.entries(known.mounts ?? {}).map(([path, mount]) => {
+    const { source, mode } = typeof mount === "string" ? { source: mount, mode: undefined } : mount;
+    return [path, { source: hostDirectory(source), mode: mode ?? "read-only" }];
+  });
+  if (mounts.length) known.mounts = Object.fromEntries(mounts);
   if (fsLimitMb !== undefined) known.fsLimitBytes ??= fsLimitMb * MIB;
   if (memoryLimitMb !== undefined) known.memoryLimitBytes ??= memoryLimitMb * MIB;
   return known;
@@ -51,14 +57,19 @@ export class Sandbox {
     /** How the kernel started. */
     readonly boot: BootReport,
     private readonly limits: RunLimits,
+    private readonly makeTwin: (original: Sandbox) => Promise<Sandbox>,
   ) {}
+
+  private readonly mounted = new Map<string, { source: string; mode: MountMode }>();
 
   static async create(options: SandboxOptions = {}): Promise<Sandbox> {
     const assets = options.assets === undefined ? defaultAssets() : assetsPlace(options.assets);
     const { connection, report } = await KernelConnection.open(assets, options.fastStart !== false);
     try {
       await connection.request("create", serviceOptions(options));
-      const sandbox = new Sandbox(connection, report, runLimits(options));
+      const sandbox = new Sandbox(
+        connection, report, runLimits(options), (original) => original.twinOfPage(options),
+      );
       if (options.wasmDir) await sandbox.addPrograms(options.wasmDir);
       return sandbox;
     } catch (error) {
@@ -70,7 +81,10 @@ export class Sandbox {
   /** Use a sandbox of `wasmsand serve`: a new one, or the one with the id. */
   static async connect(url: string | URL, options: ConnectOptions = {}): Promise<Sandbox> {
     const { connection, report, limits } = await connectSandbox(url, options);
-    return new Sandbox(connection, report, limits);
+    return new Sandbox(connection, report, limits, async () => {
+      const { id } = (await connection.request<{ id: string }>("fork")).result;
+      return Sandbox.connect(url, { ...(options.token !== undefined && { token: options.token }), id });
+    });
   }
 
   private async addPrograms(place: string | URL): Promise<void> {
@@ -251,9 +265,64 @@ export class Sandbox {
     await this.connection.request("load", {}, state);
   }
 
+  /** Another sandbox with the same files, environment, options and network rules. Processes,
+   *  sessions, snapshots and changes in mounts are not copied. */
+  fork(): Promise<Sandbox> {
+    return this.makeTwin(this);
+  }
+
+  private async twinOfPage(options: SandboxOptions): Promise<Sandbox> {
+    const [state, rules] = await Promise.all([this.save(), this.networkRules()]);
+    const twin = await Sandbox.create(options);
+    try {
+      if (rules.allow.length) await twin.allowNetwork(rules.allow);
+      if (rules.deny.length) await twin.denyNetwork(rules.deny);
+      for (const [path, mount] of this.mounted) await twin.mount(mount.source, path, mount);
+      await twin.load(state);
+      return twin;
+    } catch (error) {
+      twin.destroy();
+      throw error;
+    }
+  }
+
+  // Directories of this machine, on Node.
+
+  /** Show a directory of this machine to programs. */
+  async mount(
+    directory: string, path: string, options: { mode?: MountMode } = {},
+  ): Promise<void> {
+    const mount = { source: hostDirectory(directory), mode: options.mode ?? "read-only" };
+    await this.connection.request("mount", { path, ...mount });
+    this.mounted.set(path, mount);
+  }
+
+  async unmount(path: string, options: { force?: boolean } = {}): Promise<void> {
+    await this.connection.request("unmount", { path, ...options });
+    this.mounted.delete(path);
+  }
+
+  // The network.
+
   /** Allow programs to reach these hosts. */
   async allowNetwork(rules: string[]): Promise<void> {
     await this.connection.request("network.allow", { rules });
+  }
+
+  /** Deny what another rule allows. */
+  async denyNetwork(rules: string[]): Promise<void> {
+    await this.connection.request("network.deny", { rules });
+  }
+
+  async networkRules(): Promise<{ allow: string[]; deny: string[] }> {
+    const answer = await this.connection.request<{ allow: string[]; deny: string[] }>("network.rules");
+    return answer.result;
+  }
+
+  /** The newest look-ups, connections and requests, oldest first. */
+  async networkLog(): Promise<NetworkEvent[]> {
+    const answer = await this.connection.request<{ events: NetworkEvent[] }>("network.log");
+    return answer.result.events;
   }
 
   /** Answer a call of the tool `sandbox_run` by a language model. */

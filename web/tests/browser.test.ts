@@ -5,6 +5,7 @@ import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { cases } from "./cases/index.js";
 import { differentialScripts } from "./cases/scripts.js";
+import { startOutside } from "./outside-server.js";
 import { nativeRun } from "./native.js";
 
 // @ts-expect-error a script without types
@@ -14,6 +15,11 @@ import { serve } from "../../scripts/static-server.mjs";
 
 const root = new URL("../../", import.meta.url).pathname;
 const chromium = findChromium() as string | null;
+/** The browser finds the servers of the tests, and accepts their certificate. */
+const OUTSIDE_FLAGS = [
+  "--host-resolver-rules=MAP web.test 127.0.0.1, MAP *.web.test 127.0.0.1",
+  "--ignore-certificate-errors",
+];
 const skip = chromium ? false : "no Chromium, and apt-get cannot install it";
 
 interface Server {
@@ -31,19 +37,24 @@ describe("in a browser", { skip }, () => {
   let server: Server;
   let browser: Browser;
   let page: Page;
+  let outside: Awaited<ReturnType<typeof startOutside>>;
 
   before(async () => {
     server = await serve(root);
-    browser = await openBrowser(chromium);
+    outside = await startOutside();
+    browser = await openBrowser(chromium, { flags: OUTSIDE_FLAGS });
     page = await browser.context.newPage();
     page.on("console", (message) => console.error(`page: ${message.text()}`));
-    await page.goto(`${server.origin}/tests/page.html`);
+    const { plainPort, securePort, log } = outside;
+    const place = encodeURIComponent(JSON.stringify({ plainPort, securePort, log, hosts: null }));
+    await page.goto(`${server.origin}/tests/page.html?outside=${place}`);
     await page.waitForFunction("globalThis.ready");
   });
 
   after(async () => {
     await browser?.close();
     await server?.close();
+    await outside?.close();
   });
 
   for (const one of cases) {
@@ -57,6 +68,37 @@ describe("in a browser", { skip }, () => {
       assert.deepEqual(found, nativeRun(script));
     });
   }
+
+  test("a program that opens a file waits alone for the web server", { timeout: 120_000 }, async () => {
+    let release = () => {};
+    let held: Promise<void> | null = null;
+    const slow = (await serve(root, {
+      hold: (path: string) => (path.endsWith(".bin") ? held ?? Promise.resolve() : Promise.resolve()),
+    })) as Server;
+    const second = await browser.context.newPage();
+    try {
+      await second.goto(`${slow.origin}/tests/page.html`);
+      await second.waitForFunction("globalThis.ready");
+      const run = (script: string) =>
+        second.evaluate((text) => (globalThis as any).runScript(text), script);
+      await run("ls -R /usr/share > /dev/null; cat /dev/null; true");
+      held = new Promise((resolve) => (release = resolve));
+      const before = slow.sent.length;
+      const reading = run("cat /usr/share/*/* 2>/dev/null | wc -c");
+      let isDone = false;
+      void reading.then(() => (isDone = true));
+      while (slow.sent.length === before) await run("sleep 0.1"); // the page asks for the file
+      assert.equal((await run("echo meanwhile")).stdout, "meanwhile\n");
+      assert.equal(isDone, false);
+      release();
+      held = null;
+      assert.ok(Number((await reading).stdout) > 10_000);
+    } finally {
+      release();
+      await second.close();
+      await slow.close();
+    }
+  });
 
   test("assets are kept: a second page fetches none", { timeout: 60_000 }, async () => {
     const before = server.sent.length;

@@ -97,7 +97,7 @@ describe("what a page may lack", { skip }, () => {
     },
   });
 
-  test("cross-origin isolation: the message names the headers", { timeout: 60_000 }, async () => {
+  test("L181: cross-origin isolation: the message names the headers", { timeout: 60_000 }, async () => {
     const error = await create({ isolated: false });
     assert.equal(error.name, "HostError");
     assert.match(error.message, /Cross-Origin-Opener-Policy: same-origin/);

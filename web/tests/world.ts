@@ -4,6 +4,7 @@
 
 import type * as api from "../src/index.js";
 import type { Case } from "./check.js";
+import type { OutsidePlace } from "./outside-server.js";
 
 export class Worlds {
   private shared: Promise<api.Sandbox> | undefined;
@@ -11,6 +12,7 @@ export class Worlds {
   /** `create` makes a sandbox: of this page or process, unless it is given. */
   constructor(
     private readonly package_: typeof api, private readonly storePlace: string,
+    private readonly outside: OutsidePlace,
     private readonly create: (options?: api.SandboxOptions) => Promise<api.Sandbox> =
       (options) => package_.Sandbox.create(options),
   ) {}
@@ -25,6 +27,7 @@ export class Worlds {
       await one.run({
         api: this.package_,
         storePlace: this.storePlace,
+        outside: this.outside,
         shared: await this.sandbox(),
         create: async (options) => {
           const sandbox = await this.create(options);

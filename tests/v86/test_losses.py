@@ -39,7 +39,7 @@ def works(machine: Sandbox) -> bool:
 
 def test_a_panic_of_the_kernel_is_told_and_the_machine_starts_again(machine: Sandbox) -> None:
     machine.files.write("/home/user/kept", "x")
-    with pytest.raises(CommandError, match="its kernel has panicked: .*sysrq"):
+    with pytest.raises(CommandError, match=r"its kernel has panicked: .*sysrq"):
         machine.commands.run("echo c > /proc/sysrq-trigger", user="root")
     assert works(machine)
     assert not machine.files.exists("/home/user/kept")

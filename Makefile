@@ -16,7 +16,7 @@ EXTRAS := $(VENV)/installed-extras
 TYPED := $(wildcard src scripts bench userland conformance fuzz tests)
 PYTEST := $(BIN)/python -m pytest
 # The recipes that `make demo` builds; the others take longer.
-DEMO := bash coreutils grep sed gawk findutils diffutils
+DEMO := bash coreutils grep sed gawk findutils diffutils python
 # Further arguments for pytest: make test ARGS='-k fork -x'
 ARGS ?=
 # Seconds of fuzzing for all targets together: in `make fuzz`, and in `make test`.
@@ -30,7 +30,7 @@ ONCE_MORE := make: some tests failed (above); they run once more, one at a time
 help:
 	@echo 'wasmsand: a computer for AI agents in a Python package'
 	@echo
-	@echo '  make demo          build the shell and core tools, run a first command, print timings'
+	@echo '  make demo          build the shell, core tools and Python, run some commands, print timings'
 	@echo '  make test          build everything, run every check and every test'
 	@echo
 	@echo '  make check         ruff, mypy --strict, import layers, unit tests: under a minute, no build'
@@ -61,10 +61,7 @@ $(EXTRAS): $(STAMP)
 demo: $(STAMP)
 	$(BIN)/wasmsand build $(DEMO)
 	$(BIN)/wasmsand doctor
-	@echo
-	$(BIN)/wasmsand run 'echo hello | tr a-z A-Z'
-	@echo
-	$(BIN)/wasmsand bench --quick
+	@scripts/demo $(BIN)/wasmsand
 
 build: $(STAMP)
 	$(BIN)/wasmsand build
@@ -98,7 +95,7 @@ v86-if-possible: build
 test: lint build packages-if-cached v86-if-possible $(EXTRAS)
 	$(BIN)/python -m tests.differential
 	$(BIN)/python -m fuzz --seconds $(TEST_SECONDS)
-	$(PYTEST) -p tests.second_try -n auto $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
+	$(PYTEST) -p tests.second_try -n auto --durations=25 $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
 	    $(PYTEST) -p tests.second_try --second-try \
 	        --last-failed --last-failed-no-failures none $(ARGS); }
 	@scripts/web_tests

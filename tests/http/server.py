@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,12 @@ class DidNotStart(Exception):
     """The server did not start; the message is what it printed."""
 
 
+def _workers(options: Sequence[str]) -> list[str]:
+    """How many workers a server has whose test does not say it."""
+    chosen = {"--workers", "--tenant-workers"} & set(options)
+    return [] if chosen else ["--workers", os.environ.get("WASMSAND_TEST_WORKERS", "1")]
+
+
 class ServerProcess:
     """A running server; raises `DidNotStart` if it does not start."""
 
@@ -49,7 +55,7 @@ class ServerProcess:
         module: str = "wasmsand",
     ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", module, "serve", "--port", "0", *options],
+            [sys.executable, "-m", module, "serve", "--port", "0", *_workers(options), *options],
             env={**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", **(environ or {})},
             stderr=subprocess.PIPE,
             text=True,

@@ -30,6 +30,7 @@ _BINARYEN_SHA512 = (
 )
 _SYSTEM_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 _OLDEST_NODE = 20
+_SMALL_MODULE_BYTES = 1_500_000
 _NODE_VERSION = "22.20.0"
 _NODE_WHEEL_SHA256 = {
     "x86_64": "b5c500aa4dc046333ecb0a80f183e069e5c30ce637f1c1a37166b2c0b642dc21",
@@ -44,10 +45,12 @@ class WasmOpt:
     node: Path
     script: Path
 
-    @property
-    def command(self) -> tuple[str, ...]:
-        """The first words of its command line."""
-        return str(self.node), str(self.script)
+    def command(self, module: Path) -> tuple[str, ...]:
+        """The first words of its command line for this module."""
+        # wasm-opt is itself a WebAssembly program. For a small module, optimising its code in Node
+        # takes longer than running it unoptimised.
+        small = module.stat().st_size < _SMALL_MODULE_BYTES
+        return str(self.node), *(["--liftoff-only"] if small else []), str(self.script)
 
 
 def ensure_wasm_opt(cache: Cache, commands: Commands, say: Callable[[str], None]) -> WasmOpt:

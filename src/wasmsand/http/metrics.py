@@ -35,7 +35,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         GCCollector(registry=self._registry)
-        self.requests = self._counter(
+        self.requests = self.counter(
             "wasmsand_http_requests", "Answered requests.", "method", "route", "status"
         )
         self.request_seconds = Histogram(
@@ -45,23 +45,23 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self.token_requests = self._counter(
+        self.token_requests = self.counter(
             "wasmsand_token_requests", "Requests of each token, including refused ones.", "token"
         )
-        self.refused = self._counter(
+        self.refused = self.counter(
             "wasmsand_http_refused",
             "Requests refused by authentication, a quota or the server's limits.",
             "code",
         )
-        self.sandboxes_created = self._counter(
+        self.sandboxes_created = self.counter(
             "wasmsand_sandboxes_created", "Created sandboxes.", "token"
         )
-        self.sandboxes_ended = self._counter(
+        self.sandboxes_ended = self.counter(
             "wasmsand_sandboxes_ended",
             "Ended sandboxes: killed by a client, expired, or killed at shutdown.",
             "cause",
         )
-        self.commands = self._counter("wasmsand_commands", "Ended commands.", "outcome")
+        self.commands = self.counter("wasmsand_commands", "Ended commands.", "outcome")
         self.command_seconds = Histogram(
             "wasmsand_command_seconds",
             "Run time of commands.",
@@ -75,21 +75,22 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self.network_events = self._counter(
+        self.network_events = self.counter(
             "wasmsand_network_events",
             "Look-ups, connections and requests of sandboxes, allowed or refused.",
             "token",
             "kind",
             "outcome",
         )
-        self.network_bytes = self._counter(
+        self.network_bytes = self.counter(
             "wasmsand_network_bytes",
             "Bytes that sandboxes have sent and received.",
             "token",
             "direction",
         )
 
-    def _counter(self, name: str, description: str, *labels: str) -> Counter:
+    def counter(self, name: str, description: str, *labels: str) -> Counter:
+        """A new counter."""
         return Counter(name, description, labels, registry=self._registry)
 
     def gauge(self, name: str, description: str, value: Callable[[], float]) -> None:

@@ -126,7 +126,7 @@ class Registry:
         owner: Token,
         make: Callable[[], Awaitable[ServedSandbox]],
         options: SandboxOptions,
-        reserve: Callable[[Token, int], Awaitable[None]],
+        reserve: Callable[[Token, int, str], Awaitable[None]],
         *,
         idle_seconds: float,
         lifetime_seconds: float,
@@ -135,15 +135,21 @@ class Registry:
         """Register a new sandbox, which `make` creates after `reserve` has reserved its quota.
         Raises `quota_exceeded` or `server_full`."""
         reserved_bytes = options.memory_limit_bytes + options.fs_limit_bytes
-        await reserve(owner, reserved_bytes)
+        identity = f"sbx-{secrets.token_hex(12)}"
+        try:
+            await reserve(owner, reserved_bytes, identity)
+        except BaseException:
+            self._quotas.forget(identity)
+            raise
         try:
             sandbox = await make()
         except BaseException:
             self._quotas.release_sandbox(owner, reserved_bytes)
+            self._quotas.forget(identity)
             raise
         now = self._clock()
         entry = Entry(
-            id=f"sbx-{secrets.token_hex(12)}",
+            id=identity,
             owner=owner,
             live=sandbox,
             options=sandbox.options,

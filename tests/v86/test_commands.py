@@ -123,8 +123,8 @@ def test_a_shell_keeps_its_state(machine: Sandbox) -> None:
 
 
 def test_started_commands_stream(machine: Sandbox) -> None:
-    handle = machine.commands.start(["cat"], stdin=None)
-    handle.write("line\n")
+    handle = machine.commands.start(["cat"])
+    handle.write_stdin("line\n")
     handle.close_stdin()
     assert handle.wait().stdout == "line\n"
 
@@ -139,7 +139,7 @@ def test_the_clock_and_the_random_numbers_are_new_in_every_machine(machine: Sand
 
 def test_processes_and_usage_are_those_of_commands(machine: Sandbox) -> None:
     handle = machine.commands.start("sleep 979; true")
-    listed = [process.argv for process in machine.processes()]
+    listed = [process.argv for process in machine.commands.list()]
     assert ("sleep", "979") in listed
     usage = machine.usage()
     assert 0 < usage.memory_bytes <= usage.memory_limit_bytes

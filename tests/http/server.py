@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,10 +53,12 @@ class ServerProcess:
         *options: str,
         environ: Mapping[str, str] | None = None,
         module: str = "wasmsand",
+        stdout: IO[bytes] | None = None,
     ) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, "serve", "--port", "0", *_workers(options), *options],
             env={**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", **(environ or {})},
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
         )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from wasmsand import Sandbox
-from wasmsand.sdk.python_values import NoValue, is_json, typed_value
+from wasmsand.sdk.python_values import NoValue, fits_json, typed_value
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,13 @@ def test_colliding_hashes_take_no_time() -> None:
     assert time.monotonic() - began < 5
 
 
+def _nested(depth: int) -> object:
+    value: object = None
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -133,10 +140,13 @@ def test_colliding_hashes_take_no_time() -> None:
         (math.nan, False),
         ([math.inf], False),
         (b"", False),
+        (10**5000, False),
+        (_nested(100_000), False),
     ],
+    ids=lambda value: type(value).__name__,
 )
 def test_what_json_represents_without_a_change(value: Any, expected: bool) -> None:
-    assert is_json(value) is expected
+    assert fits_json(value) is expected
 
 
 def test_an_error_found_after_parsing_shows_the_line(sandbox: Sandbox) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -13,7 +15,7 @@ from wasmsand import __version__
 from wasmsand.cli.failure import CliError
 from wasmsand.cli.logging_format import LogFormat, set_up_logging
 from wasmsand.cli.options import add_network_options, network_of
-from wasmsand.cli.values import byte_count
+from wasmsand.cli.values import byte_count, port_number
 from wasmsand.sdk.options import Isolation
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ examples:
     all_metrics = true                # /metrics shows this token the whole server
     network = ["*.wikipedia.org:443"] # what its sandboxes may reach at most
 
+  wasmsand serve --playground                   with a web page for people
   wasmsand serve --store /var/lib/wasmsand      sandboxes survive the server
 
   curl -s http://127.0.0.1:8750/openapi.json    describes every request and response
@@ -116,7 +119,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """See `Subcommand`."""
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument(
-        "--port", type=_port, help="port to listen on; 0 chooses a free port (default: 8750)"
+        "--port", type=port_number, help="port to listen on; 0 chooses a free port (default: 8750)"
     )
     parser.add_argument(
         "--tokens-file",
@@ -159,6 +162,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="let clients install Python packages from the package index, with this machine's "
         "settings of pip; otherwise only packages of the image",
+    )
+    parser.add_argument(
+        "--playground",
+        action="store_true",
+        help="serve a page with a terminal, files and Python at /playground/; without tokens, the "
+        "server makes one and prints the page's address with it",
     )
     add_network_options(
         parser,
@@ -204,7 +213,14 @@ def execute(arguments: argparse.Namespace) -> int:
     have_few_arenas(c_library())
     set_up_logging(arguments.log_format or "text", verbose=arguments.verbose)
     try:
-        serve(_settings(arguments), lambda url: print(f"wasmsand: serving {url}", file=sys.stderr))
+        settings, fragment = _with_playground(_settings(arguments), arguments.playground)
+
+        def listening(url: str) -> None:
+            print(f"wasmsand: serving {url}", file=sys.stderr)
+            if settings.playground is not None:
+                print(f"wasmsand: playground at {url}/playground/{fragment}", file=sys.stderr)
+
+        serve(settings, listening)
     except (CannotServe, TelemetryMissing, TokensRejected) as error:
         raise CliError(str(error)) from None
     return 0
@@ -247,6 +263,21 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     )
 
 
+def _with_playground(settings: Settings, wanted: bool) -> tuple[Settings, str]:
+    """The settings with the page, and the fragment of its address. Other web pages could use a
+    server without tokens, so it gets one. Browsers do not send fragments to servers."""
+    from wasmsand.cli.playground import front_end
+    from wasmsand.http.tokens import Token
+
+    if not wanted:
+        return settings, ""
+    settings = replace(settings, playground=str(front_end()))
+    if settings.tokens:
+        return settings, ""
+    text = secrets.token_urlsafe(32)
+    return replace(settings, tokens=(Token.operator("playground", text),)), f"#token={text}"
+
+
 def _workers(arguments: argparse.Namespace) -> int:
     """The number of workers that the options want."""
     if os.name != "posix" and ((arguments.workers or 1) > 1 or arguments.tenant_workers):
@@ -276,12 +307,6 @@ def _packages(requirements: list[str]) -> tuple[str, ...]:
         with failures():
             prepare_packages(PackageRequest(tuple(requirements), from_index=False), ())
     return tuple(requirements)
-
-
-def _port(word: str) -> int:
-    if not word.isdecimal() or int(word) > 65535:
-        raise argparse.ArgumentTypeError(f"{word!r} is not a port")
-    return int(word)
 
 
 def _whole(word: str) -> int:

@@ -23,6 +23,7 @@ from wasmsand.sdk.errors import StateError
 from wasmsand.serving.connections import connection_class
 from wasmsand.serving.hosts import is_loopback
 from wasmsand.serving.listening import allow_descriptors, listen, url_of
+from wasmsand.serving.pages import PagesMissing
 from wasmsand.serving.shutdown import GracefulServer, leave_process
 
 Made = TypeVar("Made")
@@ -81,7 +82,7 @@ def running_server(settings: Settings) -> Iterator[str]:
 def _started(make: Callable[[], Made]) -> Made:
     try:
         return make()
-    except StateError as error:
+    except (StateError, PagesMissing) as error:
         raise CannotServe(str(error)) from None
 
 

@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from wasmsand.engine.freed_memory import FreedMemory, c_library
@@ -35,6 +36,7 @@ from wasmsand.sdk.opening import keep_spare_processes
 from wasmsand.serving.daemons import Daemons
 from wasmsand.serving.endings import Endings
 from wasmsand.serving.lanes import QUEUE_SECONDS, Lane, LaneFull
+from wasmsand.serving.pages import Pages
 from wasmsand.serving.shares import Shares
 
 Result = TypeVar("Result")
@@ -59,12 +61,15 @@ class Service:
         shared_store: StateStore | None = None,
     ) -> None:
         """A worker gives `quotas` and `shared_store`, which ask the front process. Raises
-        `StoreError` if the store cannot be used."""
+        `StoreError` if the store cannot be used, `PagesMissing` if there is no page."""
         self.settings = settings
         store: StateStore | None = shared_store
         if store is None and settings.store is not None:
             store = ServerStore(settings.store)
         self.tokens = TokenTable(settings.tokens)
+        place = settings.playground
+        self.page_files = {} if place is None else Pages(Path(place)).read_all()
+        """Content and headers of the files of the playground."""
         self.quotas = quotas or Quotas(settings.max_sandboxes, gate=HostGate.of(settings))
         self.registry = Registry(self.quotas)
         self.draining = False

@@ -49,6 +49,8 @@ class Settings:
     network: Network | None = field(default=None, repr=False)
     """What clients may allow their sandboxes to reach, unless their token says it; None means
     nothing."""
+    playground: str | None = None
+    """A directory with the page for `/playground/`; None means that there is none."""
     spare_processes: int = 2
     """Processes that are kept ready for new sandboxes with isolation "process"."""
 

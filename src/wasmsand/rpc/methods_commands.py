@@ -109,16 +109,8 @@ def _command(session: RpcSession, params: Params) -> BackendProcess:
     return session.commands.get(params.integer("command"))
 
 
-def _timeout(params: Params) -> float | None:
-    """A timeout in seconds; 0 means not to wait."""
-    if not params.has("timeoutMs"):
-        return None
-    milliseconds = params.number("timeoutMs")
-    return 0.0 if milliseconds <= 0 else arguments.timeout_seconds("timeoutMs", milliseconds)
-
-
 def _read(session: RpcSession, params: Params) -> Result:
-    process, timeout = _command(session, params), _timeout(params)
+    process, timeout = _command(session, params), params.wait_seconds()
     try:
         outputs, timed_out = process.read(timeout), False
     except TimeoutError:
@@ -131,7 +123,7 @@ def _read(session: RpcSession, params: Params) -> Result:
 
 def _write(session: RpcSession, params: Params) -> Result:
     data, fd = params.data("data"), params.integer("fd", STDIN)
-    return {**OK, "written": _command(session, params).write(data, fd, _timeout(params))}
+    return {**OK, "written": _command(session, params).write(data, fd, params.wait_seconds())}
 
 
 def _close_input(session: RpcSession, params: Params) -> Result:
@@ -140,7 +132,7 @@ def _close_input(session: RpcSession, params: Params) -> Result:
 
 
 def _wait(session: RpcSession, params: Params) -> Result:
-    ended = _command(session, params).wait(_timeout(params))
+    ended = _command(session, params).wait(params.wait_seconds())
     return {"ended": None if ended is None else values.ended_out(ended)}
 
 

@@ -62,16 +62,8 @@ def _terminal(session: RpcSession, params: Params) -> BackendTerminal:
     return session.terminals.get(params.integer("terminal"))
 
 
-def _timeout(params: Params) -> float | None:
-    """A timeout in seconds; 0 means not to wait."""
-    if not params.has("timeoutMs"):
-        return None
-    milliseconds = params.number("timeoutMs")
-    return 0.0 if milliseconds <= 0 else arguments.timeout_seconds("timeoutMs", milliseconds)
-
-
 def _read(session: RpcSession, params: Params) -> Result:
-    terminal, timeout = _terminal(session, params), _timeout(params)
+    terminal, timeout = _terminal(session, params), params.wait_seconds()
     count = arguments.positive_integer("count", params.integer("count", 65536))
     try:
         data = terminal.read(min(count, _READ_MAX), timeout)
@@ -82,7 +74,7 @@ def _read(session: RpcSession, params: Params) -> Result:
 
 def _write(session: RpcSession, params: Params) -> Result:
     data = params.data("data")
-    return {**OK, "written": _terminal(session, params).write(data, _timeout(params))}
+    return {**OK, "written": _terminal(session, params).write(data, params.wait_seconds())}
 
 
 def _resize(session: RpcSession, params: Params) -> Result:
@@ -93,7 +85,7 @@ def _resize(session: RpcSession, params: Params) -> Result:
 
 
 def _wait(session: RpcSession, params: Params) -> Result:
-    return {"exitCode": _terminal(session, params).wait(_timeout(params))}
+    return {"exitCode": _terminal(session, params).wait(params.wait_seconds())}
 
 
 def _kill(session: RpcSession, params: Params) -> Result:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from wasmsand.rpc.protocol import INVALID_PARAMS, RequestId, RpcError, id_of, is_id
+from wasmsand.sdk import arguments
 from wasmsand.sdk.backend import Cancellation
 from wasmsand.wire import strict_json
 
@@ -88,6 +89,13 @@ class Params:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._wrong(name, "a number")
         return value
+
+    def wait_seconds(self) -> float | None:
+        """How long a request waits, from `timeoutMs`: 0 means not to wait, None without end."""
+        if not self.has("timeoutMs"):
+            return None
+        milliseconds = self.number("timeoutMs")
+        return 0.0 if milliseconds <= 0 else arguments.timeout_seconds("timeoutMs", milliseconds)
 
     def integer(self, name: str, default: int | None = None) -> int:
         """A whole number. `default`, if given, is used when the parameter is missing."""

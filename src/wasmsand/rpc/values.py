@@ -15,7 +15,7 @@ from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
-from wasmsand.sdk.python_values import is_json
+from wasmsand.sdk.python_values import fits_json
 from wasmsand.sdk.results import (
     DisplayItem,
     FileInfo,
@@ -27,7 +27,6 @@ from wasmsand.sdk.results import (
     PythonResult,
     Usage,
 )
-from wasmsand.wire import strict_json
 
 if TYPE_CHECKING:
     from wasmsand.sdk.mounts import Mount
@@ -269,7 +268,7 @@ def item_out(item: DisplayItem) -> dict[str, object]:
 
 def python_result_out(result: PythonResult) -> dict[str, object]:
     """The result of a run of a Python session."""
-    has_value = _has_json(result)
+    has_value = result.has_value and fits_json(result.value)
     error = result.error
     return {
         "stdout": result.stdout,
@@ -283,18 +282,6 @@ def python_result_out(result: PythonResult) -> dict[str, object]:
         "truncated": result.truncated,
         "results": [item_out(item) for item in result.results],
     }
-
-
-def _has_json(result: PythonResult) -> bool:
-    """Whether JSON represents the result's value without a change. A number with thousands of
-    digits, or a deeply nested list, cannot be sent either."""
-    try:
-        if result.has_value and is_json(result.value):
-            strict_json.encode(result.value)
-            return True
-    except (ValueError, RecursionError):
-        pass
-    return False
 
 
 def _error_out(error: PythonError) -> dict[str, object]:

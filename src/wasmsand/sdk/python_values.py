@@ -15,6 +15,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from wasmsand.wire import strict_json
+
 _DEPTH_MAX: Final = 50
 _HASHED_MAX: Final = 4096
 
@@ -89,13 +91,25 @@ class _Reader:
         return body
 
 
-def is_json(value: object) -> bool:
+def fits_json(value: object) -> bool:
+    """Whether a message in JSON can hold a value of a session without a change. A number with
+    thousands of digits, or a deeply nested list, cannot be sent."""
+    try:
+        if _is_json(value):
+            strict_json.encode(value)
+            return True
+    except (ValueError, RecursionError):
+        pass
+    return False
+
+
+def _is_json(value: object) -> bool:
     """Whether JSON represents a value of a session without a change: no NaN, and no tuple."""
     kind = type(value)
     if kind is float:
         return math.isfinite(value)  # type: ignore[arg-type]
     if isinstance(value, list) and kind is list:
-        return all(map(is_json, value))
+        return all(map(_is_json, value))
     if isinstance(value, dict) and kind is dict:
-        return all(type(key) is str for key in value) and all(map(is_json, value.values()))
+        return all(type(key) is str for key in value) and all(map(_is_json, value.values()))
     return value is None or kind in (bool, int, str)

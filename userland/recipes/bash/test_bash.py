@@ -107,3 +107,31 @@ def test_hints_name_only_absent_programs_and_each_once(sandbox: Sandbox) -> None
 def test_what_hints_advise_works(sandbox: Sandbox, advice: str) -> None:
     result = sandbox.commands.run(advice)
     assert result.exit_code == 0, result.stderr
+
+
+def test_a_session_runs_scripts_and_reports_their_status(sandbox: Sandbox) -> None:
+    """Requests come from one descriptor, reports go to another: see session.c."""
+    scripts = (
+        "cd /tmp; x=kept; false\n",
+        "echo $? $x $PWD; (exit 3)\n",
+        "if then\n",
+        "exec > log\n",
+    )
+    requests = b"".join(
+        b"%016d %08x %05x\n%s" % (number, len(script), 0, script.encode())
+        for number, script in enumerate(scripts)
+    )
+    requests += b"%016d %08x %05x\n%s%s" % (9, 4, 6, b"/tmp/f", b"cat\n")
+    sandbox.files.write("/tmp/f", "the input\n")
+    sandbox.files.write("/tmp/requests", requests)
+    result = sandbox.commands.run(
+        "bash --norc --session 100,103 -i 100< /tmp/requests 103> /tmp/reports"
+    )
+    assert result.stdout == "1 kept /tmp\nthe input\n"
+    assert sandbox.files.read_text("/tmp/reports").split("\n\n") == [
+        "\n0000000000000000 1",
+        "0000000000000001 3",
+        "0000000000000002 2",
+        "0000000000000003 0",
+        "0000000000000009 0\n",
+    ]

@@ -23,7 +23,7 @@ from wasmsand.http.session_messages import (
 )
 from wasmsand.sdk.backend import STDERR, STDOUT
 from wasmsand.sdk.python_session import PythonSession
-from wasmsand.sdk.python_values import is_json
+from wasmsand.sdk.python_values import fits_json
 from wasmsand.sdk.results import DisplayItem, PythonResult
 from wasmsand.wire import strict_json
 
@@ -86,7 +86,7 @@ def _item(item: DisplayItem) -> PythonItem:
 
 
 def _end(result: PythonResult) -> PythonEnd:
-    error, has_value = result.error, _has_json(result)
+    error, has_value = result.error, result.has_value and fits_json(result.value)
     return PythonEnd(
         value=result.value if has_value else None,
         has_value=has_value,
@@ -110,18 +110,6 @@ def _outcome(result: PythonResult) -> list[bytes]:
         pieces.append(b"," * bool(number) + encoded.strip())
     pieces.append(b"]}\n")
     return pieces
-
-
-def _has_json(result: PythonResult) -> bool:
-    """Whether JSON represents the result's value without a change. A number with thousands of
-    digits, or a deeply nested list, cannot be sent either."""
-    try:
-        if result.has_value and is_json(result.value):
-            strict_json.encode(result.value)
-            return True
-    except (ValueError, RecursionError):
-        pass
-    return False
 
 
 def _named(call: Call[Any, Any]) -> ServedSession:

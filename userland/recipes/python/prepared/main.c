@@ -6,7 +6,7 @@
  * An option or a variable that would have changed the preparation is left to the plain
  * interpreter, which is this program without the stored memory.
  *
- * With heap.c it takes the place of Programs/python.c. The others are appended to files of
+ * With heap.c and cells.c it takes the place of Programs/python.c. The others are appended to files of
  * CPython, whose static functions they use: config.c to Python/initconfig.c, lifecycle.c to
  * Python/pylifecycle.c, run.c to Modules/main.c, signals.c to Modules/signalmodule.c. ../_prepared.py
  * is the part that is easier said in Python. */
@@ -59,6 +59,7 @@ static void require(PyStatus status)
 }
 
 static void settle_heap(void); /* in heap.c */
+static PyObject *compile_cell(PyObject *self, PyObject *arguments); /* in cells.c */
 
 /* A session: a function that is called whenever a descriptor can be read. Between the calls there
  * is nothing on the stack, so the process can be copied: see checkpoint_rest. */
@@ -82,6 +83,12 @@ static PyMethodDef begin_session_method = {
 	"_serve_session", begin_session, METH_VARARGS,
 	"_serve_session(descriptor, step): when the program has ended, call step() whenever the "
 	"descriptor can be read, until it returns False.",
+};
+
+static PyMethodDef compile_cell_method = {
+	"_compile_cell", compile_cell, METH_VARARGS,
+	"_compile_cell(source, name): the code of the statements, or None; the code of the expression "
+	"at the end, or None; the line and the column where the expression ends.",
 };
 
 static int call_steps(void)
@@ -145,7 +152,9 @@ static void prepare(void)
 	Py_DECREF(done);
 	Py_DECREF(module);
 	PyObject *serve = PyCFunction_New(&begin_session_method, NULL);
+	PyObject *compile = PyCFunction_New(&compile_cell_method, NULL);
 	if (!serve || PySys_SetObject("_serve_session", serve) < 0) fail();
+	if (!compile || PySys_SetObject("_compile_cell", compile) < 0) fail();
 	settle_heap();
 	_PyPrepared_ResetSignals();
 }

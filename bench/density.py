@@ -41,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {arguments.workers} workers")
     with served(*options) as (url, pid):
         driver = Driver(url)
+        driver.wait_for_workers(arguments.workers)
         (own,) = driver.create(1)
         echo = driver.request("POST", f"{own}/run", {"command": "echo hello"})
 

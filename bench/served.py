@@ -104,6 +104,16 @@ class Driver:
         )
         return head.encode() + body
 
+    def wait_for_workers(self, count: int) -> None:
+        """Wait until all workers serve, so that sandboxes are spread over them."""
+        metrics = self.request("GET", "/metrics")
+        while count > 1:
+            answers: list[bytes] = []
+            self.drive([metrics], count=1, answers=answers)
+            if b"\nwasmsand_workers %d\n" % count in answers[0].replace(b".0\n", b"\n"):
+                return
+            time.sleep(0.2)
+
     def create(self, count: int, at_once: int = 4) -> list[str]:
         """New sandboxes: their paths."""
         create = self.request("POST", "/v1/sandboxes", {})

@@ -40,6 +40,7 @@ def measured(workers: int, clients: int, seconds: float) -> Round:
     """Start a server and drive it."""
     with served("--workers", str(workers)) as (url, pid):
         driver = Driver(url)
+        driver.wait_for_workers(workers)
         paths = driver.create(clients, at_once=1)
         requests = [driver.request("POST", f"{p}/run", {"command": "echo hello"}) for p in paths]
         driver.drive(requests, count=clients * 10)

@@ -111,7 +111,7 @@ class Answer:
     def error(self) -> tuple[int, str, str]:
         """Status, code and message of an error."""
         error = self.json["error"]
-        assert set(error) == {"code", "errno", "message", "path"}
+        assert set(error) - {"exit_status"} == {"code", "errno", "message", "path"}
         return self.status, error["code"], error["message"]
 
 

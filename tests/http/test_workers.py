@@ -64,7 +64,7 @@ def test_metrics_of_the_server_are_the_sum_over_its_workers(client: Client) -> N
 
 def test_a_sandbox_of_a_snapshot_is_made_by_the_worker_that_has_it(client: Client) -> None:
     paths = [client.create() for _ in range(2)]
-    for number, path in enumerate(paths):
+    for number, path in enumerate(paths.copy()):
         client.run(path, f"echo {number} > who")
         taken = client.ask("POST", f"{path}/snapshots", {"name": "base"}).json
         made = client.ask("POST", "/v1/sandboxes", {"snapshot": taken["id"]})
@@ -236,7 +236,7 @@ def test_a_worker_dies_in_the_middle_of_a_stream_and_the_client_notices(tmp_path
     try:
         with Sandbox.connect(server.url) as sandbox:
             process = sandbox.commands.start("echo begun; sleep 600")
-            assert next(iter(process)).data == b"begun\n" if hasattr(process, "__iter__") else True
+            assert next(iter(process)).text == "begun\n"
             with ThreadPoolExecutor(1) as pool:
                 waiting = pool.submit(process.wait)
                 time.sleep(0.5)

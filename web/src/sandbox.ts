@@ -7,7 +7,7 @@
 import { bytesOf, textOf } from "./bytes.js";
 import { StartedCommand, Terminal } from "./commands.js";
 import type { Connection } from "./connection.js";
-import { InvalidArgumentError, UnsupportedError } from "./errors.js";
+import { InvalidArgumentError } from "./errors.js";
 import { KernelConnection } from "./kernel-connection.js";
 import type { BootReport } from "./messages.js";
 import { runResult, type RunAnswer } from "./results.js";

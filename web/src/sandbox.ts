@@ -7,7 +7,7 @@
 import { bytesOf, textOf } from "./bytes.js";
 import { StartedCommand, Terminal } from "./commands.js";
 import type { Connection } from "./connection.js";
-import { InvalidArgumentError, UnsupportedError } from "./errors.js";
+import { InvalidArgumentError } from "./errors.js";
 import { KernelConnection } from "./kernel-connection.js";
 import type { BootReport } from "./messages.js";
 import { runResult, type RunAnswer } from "./results.js";
@@ -15,14 +15,16 @@ import { connectSandbox } from "./server/connecting.js";
 import { ServerConnection } from "./server/server-connection.js";
 import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js";
 import { runLimits, streamedRun, type RunLimits } from "./streamed-run.js";
-import { toolResult, type ToolCall } from "./tools.js";
+import { RunTool, type ToolCall } from "./tools.js";
 import type {
-  ConnectOptions, FileInfo, MountMode, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult,
-  SandboxOptions, StartOptions, Usage,
+  ConnectOptions, FileInfo, MountMode, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions,
+  StartOptions, Usage,
 } from "./types.js";
 import { assetsPlace, defaultAssets, hostDirectory, listPrograms } from "#platform/page";
 
 const MIB = 1024 * 1024;
+/** Node waits 5 minutes for an answer, proxies often less. */
+const LONGEST_REQUEST_MS = 50_000;
 const PROGRAM_DIRECTORY = "/usr/local/bin";
 
 type WireFile = Omit<FileInfo, "mtimeMs"> & { mtimeNs: string };
@@ -50,13 +52,14 @@ function serviceOptions(options: SandboxOptions): object {
 }
 
 export class Sandbox {
+  private readonly runTool = new RunTool(this);
+
   private constructor(
     private readonly connection: Connection,
     /** How the kernel started. */
     readonly boot: BootReport,
     private readonly limits: RunLimits,
-    /** Those of `create`; null for a sandbox of a server. */
-    private readonly options: SandboxOptions | null,
+    private readonly makeTwin: (original: Sandbox) => Promise<Sandbox>,
   ) {}
 
   private readonly mounted = new Map<string, { source: string; mode: MountMode }>();
@@ -66,7 +69,9 @@ export class Sandbox {
     const { connection, report } = await KernelConnection.open(assets, options.fastStart !== false);
     try {
       await connection.request("create", serviceOptions(options));
-      const sandbox = new Sandbox(connection, report, runLimits(options), options);
+      const sandbox = new Sandbox(
+        connection, report, runLimits(options), (original) => original.twinOfPage(options),
+      );
       if (options.wasmDir) await sandbox.addPrograms(options.wasmDir);
       return sandbox;
     } catch (error) {
@@ -78,7 +83,10 @@ export class Sandbox {
   /** Use a sandbox of `wasmsand serve`: a new one, or the one with the id. */
   static async connect(url: string | URL, options: ConnectOptions = {}): Promise<Sandbox> {
     const { connection, report, limits } = await connectSandbox(url, options);
-    return new Sandbox(connection, report, limits, null);
+    return new Sandbox(connection, report, limits, async () => {
+      const { id } = (await connection.request<{ id: string }>("fork")).result;
+      return Sandbox.connect(url, { ...(options.token !== undefined && { token: options.token }), id });
+    });
   }
 
   private async addPrograms(place: string | URL): Promise<void> {
@@ -96,11 +104,17 @@ export class Sandbox {
   async run(command: string, options: RunOptions = {}): Promise<RunResult> {
     if (typeof command !== "string") throw new InvalidArgumentError("command must be a string");
     const { stdin, signal, onStdout, onStderr, ...params } = options;
-    if (signal || onStdout || onStderr) {
+    if (signal || onStdout || onStderr || this.isLong(options)) {
       return streamedRun(this.connection, command, options, this.limits);
     }
     const data = stdin === undefined ? null : bytesOf(stdin);
     return runResult(await this.connection.request<RunAnswer>("run", { command, ...params }, data));
+  }
+
+  /** Whether a run may take longer than a request to a server may wait for its answer. */
+  private isLong({ timeoutMs = this.limits.timeoutMs }: RunOptions): boolean {
+    const isServed = this.connection instanceof ServerConnection;
+    return isServed && (timeoutMs === null || timeoutMs > LONGEST_REQUEST_MS);
   }
 
   /** Start a command, and go on while it runs. An array is a program and its arguments. */
@@ -261,10 +275,13 @@ export class Sandbox {
 
   /** Another sandbox with the same files, environment, options and network rules. Processes,
    *  sessions, snapshots and changes in mounts are not copied. */
-  async fork(): Promise<Sandbox> {
-    if (!this.options) throw new UnsupportedError("a page cannot fork a sandbox of a server", "ENOSYS");
+  fork(): Promise<Sandbox> {
+    return this.makeTwin(this);
+  }
+
+  private async twinOfPage(options: SandboxOptions): Promise<Sandbox> {
     const [state, rules] = await Promise.all([this.save(), this.networkRules()]);
-    const twin = await Sandbox.create(this.options);
+    const twin = await Sandbox.create(options);
     try {
       if (rules.allow.length) await twin.allowNetwork(rules.allow);
       if (rules.deny.length) await twin.denyNetwork(rules.deny);
@@ -318,7 +335,7 @@ export class Sandbox {
 
   /** Answer a call of the tool `sandbox_run` by a language model. */
   async callTool(call: ToolCall): Promise<Record<string, unknown>> {
-    return toolResult(this, call);
+    return this.runTool.call(call);
   }
 
   /** The id of a server's sandbox; null for a sandbox of this page or process. */

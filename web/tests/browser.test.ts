@@ -1,9 +1,6 @@
 // The cases in Chromium.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { cases } from "./cases/index.js";
@@ -113,79 +110,5 @@ describe("in a browser", { skip }, () => {
     const fetched = server.sent.slice(before).filter(({ path }) => path.endsWith(".bin"));
     assert.deepEqual(fetched, []);
     await second.close();
-  });
-});
-
-/** The error of `Sandbox.create` on a page that `prepare` has changed. */
-async function failure(
-  options: { isolated?: boolean; change?: (path: string) => string | null },
-  prepare: (page: Page) => Promise<unknown> = async () => {},
-): Promise<{ name: string; message: string }> {
-  const server = (await serve(root, options)) as Server;
-  const browser = (await openBrowser(chromium)) as Browser;
-  try {
-    const page = await browser.context.newPage();
-    await prepare(page);
-    await page.goto(`${server.origin}/tests/page.html`);
-    await page.waitForFunction("globalThis.ready");
-    return await page.evaluate(async () => {
-      try {
-        await (globalThis as any).api.Sandbox.create();
-      } catch (error) {
-        const { name, message } = error as Error;
-        return { name, message };
-      }
-      return { name: "none", message: "it was created" };
-    });
-  } finally {
-    await browser.close();
-    await server.close();
-  }
-}
-
-describe("what a page may lack", { skip }, () => {
-  test("storage: everything works without it", { timeout: 60_000 }, async () => {
-    const place = mkdtempSync(join(tmpdir(), "wasmsand-denied-"));
-    const worker = join(place, "asset-worker.js");
-    const denied = "{ open: () => Promise.reject(new DOMException('denied', 'SecurityError')) }";
-    const original = readFileSync(join(root, "dist/browser/asset-worker.js"), "utf8");
-    const prefix = `Object.defineProperty(globalThis, "caches", { value: ${denied} });\n`;
-    writeFileSync(worker, prefix + original);
-    const change = (path: string) => (path.endsWith("asset-worker.js") ? worker : path);
-    assert.equal((await failure({ change })).message, "it was created");
-    rmSync(place, { recursive: true });
-  });
-
-  test("L181: cross-origin isolation: the message names the headers", { timeout: 60_000 }, async () => {
-    const error = await failure({ isolated: false });
-    assert.equal(error.name, "HostError");
-    assert.match(error.message, /Cross-Origin-Opener-Policy: same-origin/);
-  });
-
-  test("final exception handling: the message names browsers", { timeout: 60_000 }, async () => {
-    const error = await failure({}, (page) =>
-      page.addInitScript(() => Object.assign(WebAssembly, { validate: () => false })),
-    );
-    assert.match(error.message, /final exception handling.*Chrome or Edge 137/);
-  });
-
-  test("shared memory: the message says so", { timeout: 60_000 }, async () => {
-    const error = await failure({}, (page) =>
-      page.addInitScript("delete globalThis.SharedArrayBuffer"),
-    );
-    assert.match(error.message, /SharedArrayBuffer/);
-  });
-
-  test("an asset with another content: it is named", { timeout: 60_000 }, async () => {
-    const other = join(root, "package.json");
-    const error = await failure({ change: (path) => (path.endsWith(".bin") ? other : path) });
-    assert.equal(error.name, "AssetError");
-    assert.match(error.message, /does not have the content that its name says/);
-  });
-
-  test("assets at all: the message names the option", { timeout: 60_000 }, async () => {
-    const error = await failure({ change: (path) => (path.includes("/assets/") ? null : path) });
-    assert.equal(error.name, "AssetError");
-    assert.match(error.message, /the server says 404.*option 'assets'/);
   });
 });

@@ -188,6 +188,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="give each token workers of its own, as many as --workers says (default: 1)",
     )
     parser.add_argument(
+        "--otel",
+        action="store_true",
+        default=None,
+        help="export traces and metrics by OpenTelemetry, as its variables OTEL_... say",
+    )
+    parser.add_argument(
         "--log-format", choices=get_args(LogFormat), help="the form of the log (default: text)"
     )
     parser.add_argument(
@@ -200,6 +206,7 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         from wasmsand.engine.freed_memory import c_library, have_few_arenas
         from wasmsand.http.serve import CannotServe, serve
+        from wasmsand.http.telemetry import TelemetryMissing
         from wasmsand.http.tokens import TokensRejected
     except ImportError as missing:
         raise CliError(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
@@ -214,7 +221,7 @@ def execute(arguments: argparse.Namespace) -> int:
                 print(f"wasmsand: playground at {url}/playground/{fragment}", file=sys.stderr)
 
         serve(settings, listening)
-    except (CannotServe, TokensRejected) as error:
+    except (CannotServe, TelemetryMissing, TokensRejected) as error:
         raise CliError(str(error)) from None
     return 0
 
@@ -226,6 +233,9 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     tokens = read_token_variable(os.environ)
     if arguments.tokens_file is not None:
         tokens += read_token_file(arguments.tokens_file)
+        chosen_file = str(arguments.tokens_file)
+    else:
+        chosen_file = None
     names = [
         "host",
         "port",
@@ -234,6 +244,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         "index_installs",
         "tenant_workers",
         "log_format",
+        "otel",
         "verbose",
         *(option[2:].replace("-", "_") for option, _, _ in _OPTIONS),
     ]
@@ -243,7 +254,12 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     packages = _packages(arguments.packages or [])
     network = network_of(arguments)
     return Settings(
-        version=__version__, tokens=tokens, packages=packages, network=network, **chosen
+        version=__version__,
+        tokens=tokens,
+        tokens_file=chosen_file,
+        packages=packages,
+        network=network,
+        **chosen,
     )
 
 
@@ -263,21 +279,22 @@ def _with_playground(settings: Settings, wanted: bool) -> tuple[Settings, str]:
 
 
 def _workers(arguments: argparse.Namespace) -> int:
-    """The number of workers. Without the option: the number of cores that this process may use;
-    1 where the system cannot pass sockets to other processes."""
-    if os.name != "posix":
-        if (arguments.workers or 1) > 1 or arguments.tenant_workers:
-            raise CliError("--workers and --tenant-workers need a Unix system")
-        return 1
+    """The number of workers that the options want."""
+    if os.name != "posix" and ((arguments.workers or 1) > 1 or arguments.tenant_workers):
+        raise CliError("--workers and --tenant-workers need a Unix system")
     if arguments.workers is not None:
         return int(arguments.workers)
-    return 1 if arguments.tenant_workers else len(_cores())
+    return 1 if arguments.tenant_workers else default_workers()
 
 
-def _cores() -> list[int]:
+def default_workers() -> int:
+    """The number of workers of a server: the number of cores that this process may use; 1 where
+    the system cannot pass sockets to other processes."""
+    if os.name != "posix":
+        return 1
     if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _packages(requirements: list[str]) -> tuple[str, ...]:

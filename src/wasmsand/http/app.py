@@ -27,6 +27,7 @@ from wasmsand.http.quotas import Quotas
 from wasmsand.http.responses import Counting, failure_response, json_response
 from wasmsand.http.routing import AnyRoute, Call
 from wasmsand.http.service import Service, log
+from wasmsand.http.telemetry import Span
 from wasmsand.http.tokens import PUBLIC, Token, TokenTable
 from wasmsand.http.websocket import offered_token
 from wasmsand.serving.connections import connection_of
@@ -109,14 +110,23 @@ def _endpoint(
     service: Service, route: AnyRoute, identify: Identify | None
 ) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
+        with service.telemetry.request(route.method, route.path, request.headers) as span:
+            return await answer_in(span, request)
+
+    async def answer_in(span: Span, request: Request) -> Response:
         began = time.perf_counter()
+        code = None
         try:
             owner = admit(service, route, request) if identify is None else identify(request)
+            note_request(span, owner, request)
             response = await _answer(service, route, request, owner)
         except ClientDisconnect:
             response = Response(status_code=499)  # only for the metrics: the client has gone
         except Exception as error:
-            response = failure_response(service, failure_for(error, route))
+            failure = failure_for(error, route)
+            code = failure.code
+            response = failure_response(service, failure)
+        span.answered(response.status_code, code)
         if service.draining:
             response.headers["Connection"] = "close"
         service.metrics.requests.labels(route.method, route.path, response.status_code).inc()
@@ -126,6 +136,13 @@ def _endpoint(
         return response
 
     return answer
+
+
+def note_request(span: Span, owner: Token, request: Request) -> None:
+    """Tell a span whose request it is, and for which sandbox."""
+    span.note("wasmsand.token", owner.name)
+    if "sandbox" in request.path_params:
+        span.note("wasmsand.sandbox", str(request.path_params["sandbox"])[:64])
 
 
 async def _answer(service: Service, route: AnyRoute, request: Request, owner: Token) -> Response:

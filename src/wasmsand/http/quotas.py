@@ -77,8 +77,9 @@ class Quotas:
     def __init__(
         self,
         max_sandboxes: int,
-        gate: HostGate | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        gate: HostGate | None = None,
     ) -> None:
         """`max_sandboxes` bounds the sandboxes of all tokens together; `gate` refuses sandboxes
         while the host is full."""
@@ -228,6 +229,14 @@ class Quotas:
         share = self.share(owner)
         self._settle(owner, share)
         return share.sandbox_seconds
+
+    def all_sandbox_seconds(self) -> float:
+        """Seconds of all sandboxes in memory, since the server started."""
+        now = self._clock()
+        return sum(
+            share.sandbox_seconds + share.sandboxes * (now - share.settled)
+            for share in self._shares.values()
+        )
 
     def _settle(self, owner: Token, share: Share) -> None:
         """Count the seconds since the last change of the number of sandboxes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
@@ -45,7 +45,8 @@ def serve(settings: Settings, on_listening: Callable[[str], None] | None = None)
     listener = _listen(settings)
     if settings.has_front:
         # Imported here: one process needs none of it.
-        from wasmsand.http.workers.front import Front, front_application
+        from wasmsand.http.workers.front import Front
+        from wasmsand.http.workers.front_application import front_application
 
         front = _started(lambda: Front(settings))
         application_ = front_application(front, ROUTES)
@@ -89,15 +90,18 @@ class _Ending(Protocol):
     """A server that can be shut down."""
 
     draining: bool
+    drop_tenants: Callable[[Collection[str]], None]
 
     async def kill_all(self) -> None:
         """End all running requests."""
 
 
 def _server(settings: Settings, app: Starlette, service: _Ending) -> GracefulServer:
+    connections = connection_class(settings.connection_limits())
+    service.drop_tenants = connections.crowd.drop_tenants
     config = uvicorn.Config(
         app,
-        http=connection_class(settings.connection_limits()),
+        http=connections,
         ws="none",
         lifespan="on",
         log_config=None,

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +28,8 @@ from wasmsand.http.served import ServedSandbox
 from wasmsand.http.settings import Settings
 from wasmsand.http.snapshots import ServedSnapshot
 from wasmsand.http.store import ServerStore, StateStore
+from wasmsand.http.telemetry import telemetry_of
+from wasmsand.http.token_watch import watch_tokens
 from wasmsand.http.tokens import ANYBODY, Token, TokenTable
 from wasmsand.sdk.errors import StoreError
 from wasmsand.sdk.opening import keep_spare_processes
@@ -67,9 +70,11 @@ class Service:
         place = settings.playground
         self.page_files = {} if place is None else Pages(Path(place)).read_all()
         """Content and headers of the files of the playground."""
-        self.quotas = quotas or Quotas(settings.max_sandboxes, HostGate.of(settings))
+        self.quotas = quotas or Quotas(settings.max_sandboxes, gate=HostGate.of(settings))
         self.registry = Registry(self.quotas)
         self.draining = False
+        self.drop_tenants: Callable[[Collection[str]], None] = lambda tenants: None
+        """Closes the connections of tokens that were revoked."""
         tenants = settings.tenants
         self._daemons = Daemons("wasmsand-http")
         self._commands = Lane("command", settings.command_lane(), tenants, self._daemons)
@@ -80,12 +85,18 @@ class Service:
         self._terminals = Shares(settings.max_terminals, tenants)
         self._buffered = Shares(settings.max_buffered_bytes, tenants)
         self.metrics = Metrics()
+        self.telemetry = telemetry_of(settings)
         gauge = self.metrics.gauge
         gauge("wasmsand_sandboxes", "Live sandboxes.", lambda: len(self.registry))
         gauge(
             "wasmsand_sandboxes_ending",
             "Sandboxes and commands that were killed and have not ended yet.",
             lambda: len(self.endings),
+        )
+        gauge(
+            "wasmsand_sandbox_seconds",
+            "Time that all sandboxes have been in memory, in sum.",
+            self.quotas.all_sandbox_seconds,
         )
         gauge("wasmsand_snapshots", "Snapshots of sandboxes.", self.registry.count_snapshots)
         gauge(
@@ -219,6 +230,7 @@ class Service:
         share = self.quotas.share(owner)
         return {
             "wasmsand_sandboxes": share.sandboxes,
+            "wasmsand_sandbox_seconds": self.quotas.sandbox_seconds(owner),
             "wasmsand_sandboxes_reserved_bytes": share.bytes,
             "wasmsand_snapshots": self.registry.count_snapshots(owner),
             "wasmsand_snapshot_bytes": self.registry.count_snapshot_bytes(owner),
@@ -272,6 +284,7 @@ class Service:
         """A sandbox was paused: free its memory, and that of its stored snapshots."""
         for kept in entry.snapshots.values():
             self.drop_from_memory(entry.owner, kept)
+        entry.account.end(time.monotonic())
         self._end_live(entry, sandbox)
 
     def drop_from_memory(self, owner: Token, kept: ServedSnapshot) -> None:
@@ -307,10 +320,14 @@ class Service:
         """Kill expired sandboxes until the block ends; then kill all. With a store, they are
         stored first, and stay there."""
         tasks = [asyncio.create_task(self._reap())]
+        if self.settings.tokens_file is not None:
+            watch = watch_tokens(self.settings.tokens_file, self.use_tokens)
+            tasks.append(asyncio.create_task(watch))
         if self.keeping is not None:
             tasks.append(asyncio.create_task(self.keeping.run()))
         if self.settings.uses_processes:
             keep_spare_processes(self.settings.spare_processes)
+        self.telemetry.export_metrics(self.metrics.text)
         try:
             yield
         finally:
@@ -323,6 +340,12 @@ class Service:
             self._files.close()
             if self.keeping is not None:
                 self.keeping.close()
+            self.telemetry.close()
+
+    async def use_tokens(self, tokens: Sequence[Token]) -> None:
+        """Use other tokens from now on. Sandboxes of a revoked token stay until they expire; no
+        request reaches them. Raises `TokensRejected`."""
+        self.drop_tenants(self.tokens.replace(tokens))
 
     async def _reap(self) -> None:
         while True:

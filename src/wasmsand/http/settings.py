@@ -36,6 +36,8 @@ class Settings:
     """The version that the server reports."""
     tokens: tuple[Token, ...] = field(default=(), repr=False)
     """Who may use the server. Empty means everybody; then `host` must be a loopback address."""
+    tokens_file: str | None = None
+    """The file that the tokens were read from. A change of it takes effect within seconds."""
     isolation: Isolation | None = None
     """Isolation of all sandboxes. None means "none" for trusted tokens and on a server without
     tokens, and "process" for other tokens."""
@@ -64,6 +66,8 @@ class Settings:
     """The host's load average per core above which new sandboxes are refused."""
 
     log_format: Literal["text", "json"] = "text"
+    otel: bool = False
+    """Whether traces and metrics are exported by OpenTelemetry."""
     verbose: bool = False
     """Whether the log has more than errors."""
 

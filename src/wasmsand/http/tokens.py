@@ -103,6 +103,9 @@ ANYBODY = Token("anybody", b"", _NO_QUOTA, trusted=True, all_metrics=True)
 PUBLIC = Token("(public)", b"")
 """A client without a token on a public route. No configured token can have this name."""
 
+SERVER = Token("(server)", b"", _NO_QUOTA, all_metrics=True)
+"""The front process itself, when it asks a worker."""
+
 
 class TokenTable:
     """All tokens of a server."""
@@ -112,6 +115,17 @@ class TokenTable:
         names = [token.name for token in self._tokens]
         if len(set(names)) != len(names):
             raise TokensRejected(f"token names must differ: {', '.join(names)}")
+
+    def replace(self, tokens: Iterable[Token]) -> set[str]:
+        """Use other tokens from now on. Returns the names of those that are no longer valid. A
+        server with tokens stays one. Raises `TokensRejected`."""
+        after = TokenTable(tokens)
+        if not after._tokens:
+            raise TokensRejected("no token is left; the old tokens stay")
+        known = {token.name: token.digest for token in after._tokens}
+        revoked = {t.name for t in self._tokens if known.get(t.name) != t.digest}
+        self._tokens = after._tokens
+        return revoked
 
     @property
     def is_open(self) -> bool:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from userland.builder.cli import RECIPES, ROOT
 from userland.builder.recipe import load_recipes
 from userland.recipes.guest_with_pip import Guest
+from wasmsand import Sandbox
+from wasmsand.machine.packages.offered import registry
 
 _NATIVE = {"lxml", "matplotlib", "numpy", "pandas", "pillow"}
+_NEED_MORE = {"blackd", "soupsieve"}
+"""Modules that import what their metadata do not name: aiohttp, and beautifulsoup4."""
 
 
 def _table() -> dict[str, str]:
@@ -94,3 +98,25 @@ for name in sorted(os.listdir("/usr/lib/python")):
 print(checked > 80)
 """
     assert guest.python(program) == "True\n"
+
+
+def test_every_package_can_be_imported_with_what_comes_with_it() -> None:
+    program = f"""
+import importlib, os, sys
+root = f"/usr/lib/python/{{sys.argv[1]}}"
+for entry in sorted(os.listdir(root)):
+    name, suffix = os.path.splitext(entry)
+    is_module = suffix == ".py" or (not suffix and os.path.isdir(f"{{root}}/{{entry}}"))
+    if is_module and name.isidentifier() and name not in {{"__pycache__", *{_NEED_MORE}}}:
+        importlib.import_module(name)
+"""
+    packages = [package.key for package in registry().all()]
+    assert len(packages) > 80
+    failures = {}
+    for package in packages:
+        with Sandbox(packages=[package]) as sandbox:
+            sandbox.files.write("/tmp/program.py", program)
+            result = sandbox.commands.run(["python3", "/tmp/program.py", package])
+            if result.exit_code:
+                failures[package] = result.stderr.splitlines()[-1]
+    assert failures == {}

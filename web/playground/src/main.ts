@@ -128,9 +128,12 @@ async function installServiceWorker(): Promise<boolean> {
   return true;
 }
 
-if (!runsInPage(backend)) void start();
-else if (globalThis.crossOriginIsolated) {
-  void installServiceWorker();
-  void start();
-} else if (await installServiceWorker()) location.reload();
-else void start();
+async function begin(): Promise<void> {
+  if (runsInPage(backend)) {
+    if (globalThis.crossOriginIsolated) void installServiceWorker();
+    else if (await installServiceWorker()) return location.reload();
+  }
+  await start();
+}
+
+void begin();

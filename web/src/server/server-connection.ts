@@ -207,6 +207,11 @@ export class ServerConnection implements Connection {
     }
   }
 
+  private async fork(): Promise<Result> {
+    const { sandboxes } = await this.json("POST", "/fork", { value: { running: "drop" } });
+    return { result: { id: (sandboxes as Fields[])[0]!["id"] } };
+  }
+
   private async variables(): Promise<Record<string, string>> {
     return (await this.json("GET", "/env"))["set"] as Record<string, string>;
   }
@@ -291,6 +296,7 @@ export class ServerConnection implements Connection {
     "snapshots.list": () => this.snapshots(),
     "snapshots.delete": ({ snapshot }) =>
       this.done("DELETE", `/snapshots/${encodeURIComponent(String(snapshot))}`),
+    fork: () => this.fork(),
     save: () => this.save(),
     load: async () => {
       throw new UnsupportedError(

@@ -2,14 +2,14 @@
 
 The front process:
 
-    front.py          the ASGI application: admits a request, chooses its worker, forwards it
+    front.py          what all its requests share
+    front_application.py  the ASGI application: admits a request, chooses its worker, forwards it
     forwarding.py     one request and its response, over a connection to a worker
     merging.py        one answer made of the answers of all workers: lists, metrics
     crew.py           the workers: start, watch, replace, stop
     slot.py           the place of one worker, which outlives the worker
     ledger.py         quotas of all workers together, and which worker has which sandbox
     store_service.py  the store, on behalf of the workers
-    front_server.py   starts and stops the whole
 
 A worker (started by `wasmsand.cli.serve_worker`):
 

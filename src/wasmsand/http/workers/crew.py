@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Final
@@ -27,6 +27,7 @@ from typing import Any, Final
 from wasmsand.confinement.environment import child_environment
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.settings import Settings
+from wasmsand.http.tokens import Token
 from wasmsand.http.workers.channel import ChannelClosed, answer_calls
 from wasmsand.http.workers.forwarding import WorkerLost
 from wasmsand.http.workers.frames import ANSWER, ASK, Lost, frame
@@ -172,6 +173,12 @@ class Crew:
                     if name == "ready":
                         slot.barriers = tuple(map(str, values["barriers"]))
                         slot.ready.set()
+                        log.info(
+                            "worker %d (process %d) serves; barriers: %s",
+                            slot.number,
+                            process.pid,
+                            ", ".join(slot.barriers) or "none",
+                        )
                     else:
                         self._ledger.call(slot.account, name, values)
                     done.set_result(None)
@@ -256,6 +263,23 @@ class Crew:
             finally:
                 slot.in_flight += 1
 
+    async def use_tokens(self, tokens: Sequence[Token]) -> None:
+        """Tell the workers which tokens there are."""
+        self._settings = replace(self._settings, tokens=tuple(tokens))
+        for tenant in self._tenants():
+            if tenant not in self._slots:
+                first = sum(map(len, self._slots.values()))
+                self._slots[tenant] = [
+                    Slot(first + n, tenant) for n in range(self._settings.workers)
+                ]
+        told = []
+        for slot in self:
+            if slot.ready.is_set():
+                known = _for_worker(self._settings, slot.tenant).tokens
+                if known:
+                    told.append(self.tell(slot, b"tokens" + pickle.dumps(known)))
+        await asyncio.gather(*told, return_exceptions=True)
+
     # Stopping.
 
     async def drain(self) -> None:
@@ -300,5 +324,12 @@ def _for_worker(settings: Settings, tenant: str | None) -> Settings:
         if tenant is None or token.name == tenant
     )
     return replace(
-        settings, tokens=tokens, workers=1, tenant_workers=False, host_memory=None, max_load=None
+        settings,
+        tokens=tokens,
+        tokens_file=None,
+        otel=False,  # the front process exports for all
+        workers=1,
+        tenant_workers=False,
+        host_memory=None,
+        max_load=None,
     )

@@ -8,6 +8,7 @@ over one socket; its end is the end of the worker, which then stores and kills i
 from __future__ import annotations
 
 import asyncio
+import pickle
 import socket
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from wasmsand.http.app import application
 from wasmsand.http.routes import ROUTES
 from wasmsand.http.service import Service, log
 from wasmsand.http.settings import Settings
-from wasmsand.http.tokens import ANYBODY, PUBLIC, Token
+from wasmsand.http.tokens import ANYBODY, PUBLIC, SERVER, Token
 from wasmsand.http.workers.channel import Caller
 from wasmsand.http.workers.frames import (
     ANSWER,
@@ -43,6 +44,7 @@ from wasmsand.serving.connections import STATE_KEY
 from wasmsand.serving.switched import Switched
 
 _OWNER: Final = "wasmsand_owner"
+_TOKENS: Final = b"tokens"
 
 
 class Worker:
@@ -60,8 +62,9 @@ class Worker:
 
     def _identify(self, request: Request) -> Token:
         name, tokens = request.scope[_OWNER], self.service.tokens
-        if name == PUBLIC.name:
-            return PUBLIC
+        for known in (PUBLIC, SERVER):
+            if name == known.name:
+                return known
         found = ANYBODY if tokens.is_open else tokens.named(name)
         assert found is not None, "the front process and the worker have the same tokens"
         return found
@@ -116,9 +119,12 @@ class Worker:
             connection.close()
 
     async def _told(self, payload: bytes) -> None:
-        """What the front process tells: "ping"; "drain", when running requests have to end."""
+        """What the front process tells: "ping"; "drain", when running requests have to end;
+        "tokens", when there are other tokens."""
         if payload == b"drain":
             await self.service.kill_all()
+        elif payload.startswith(_TOKENS):
+            self.service.tokens.replace(pickle.loads(payload[len(_TOKENS) :]))
 
     async def _answer(self, connection: FrameConnection, payload: bytes) -> bool:
         """Answer a request; whether the connection can be used again."""
@@ -185,11 +191,12 @@ class _Exchange:
         elif message["type"] == "http.response.body":
             self._is_complete = not message.get("more_body", False)
             self._unsent += body_frames(message.get("body", b""), is_last=self._is_complete)
-            self._flush()
-            await self._connection.drain()
+            if not self._is_complete:  # `end` sends the last one, with END
+                self._flush()
+                await self._connection.drain()
 
     def _flush(self) -> None:
-        if self._unsent:
+        if self._unsent and not self._is_complete:
             data, self._unsent = self._unsent, b""
             self._connection.write(data)
 
@@ -198,7 +205,7 @@ class _Exchange:
         if self._is_switched or not self._is_complete:
             return False
         # Only now: the front process may send its next request as soon as it has this.
-        self._connection.write(frame(END))
+        self._connection.write(self._unsent + frame(END))
         await self._connection.drain()
         # If we closed the connection before all is read, the system would drop the response.
         while self._unread and (await self._connection.next())[0] == BODY:

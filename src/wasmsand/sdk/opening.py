@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from wasmsand.sdk.backend import Backend
-from wasmsand.sdk.local import LocalBackend
 from wasmsand.sdk.options import Isolation, SandboxOptions
 
 if TYPE_CHECKING:
@@ -51,6 +50,10 @@ def open_backend(options: SandboxOptions, isolation: Isolation = "none") -> Back
     """A new sandbox on this machine."""
     options = _with_variables(options)
     if isolation == "none":
+        from wasmsand.sdk.local import (
+            LocalBackend,  # the machine: not needed to connect to a server
+        )
+
         return LocalBackend(options)
     _check_isolation(isolation)
     make = cast("Callable[[SandboxOptions], Backend]", _load(_PROCESS_BACKEND))

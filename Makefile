@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check build packages packages-if-cached bench conformance fuzz docs wheel web web-test clean
+.PHONY: v86 help demo test lint check build packages packages-if-cached v86-if-possible bench conformance fuzz docs wheel web web-test clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -16,7 +16,7 @@ EXTRAS := $(VENV)/installed-extras
 TYPED := $(wildcard src scripts bench userland conformance fuzz tests)
 PYTEST := $(BIN)/python -m pytest
 # The recipes that `make demo` builds; the others take longer.
-DEMO := bash coreutils grep sed gawk findutils diffutils
+DEMO := bash coreutils grep sed gawk findutils diffutils python
 # Further arguments for pytest: make test ARGS='-k fork -x'
 ARGS ?=
 # Seconds of fuzzing for all targets together: in `make fuzz`, and in `make test`.
@@ -30,12 +30,13 @@ ONCE_MORE := make: some tests failed (above); they run once more, one at a time
 help:
 	@echo 'wasmsand: a computer for AI agents in a Python package'
 	@echo
-	@echo '  make demo          build the shell and core tools, run a first command, print timings'
+	@echo '  make demo          build the shell, core tools and Python, run some commands, print timings'
 	@echo '  make test          build everything, run every check and every test'
 	@echo
 	@echo '  make check         ruff, mypy --strict, import layers, unit tests: under a minute, no build'
 	@echo '  make build         build the whole user space from source; cached'
 	@echo '  make packages      build the second stage too: Python with numpy, pandas, scipy, ...; takes long'
+	@echo '  make v86           build the Linux machine of v86 mode'
 	@echo '  make bench         measure all timings, WebAssembly and native side by side'
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
@@ -60,10 +61,7 @@ $(EXTRAS): $(STAMP)
 demo: $(STAMP)
 	$(BIN)/wasmsand build $(DEMO)
 	$(BIN)/wasmsand doctor
-	@echo
-	$(BIN)/wasmsand run 'echo hello | tr a-z A-Z'
-	@echo
-	$(BIN)/wasmsand bench --quick
+	@scripts/demo $(BIN)/wasmsand
 
 build: $(STAMP)
 	$(BIN)/wasmsand build
@@ -87,7 +85,14 @@ packages: $(STAMP)
 packages-if-cached: build
 	$(BIN)/wasmsand build --if-cached python-full
 
-test: lint build packages-if-cached $(EXTRAS)
+v86: $(STAMP)
+	$(BIN)/wasmsand build v86
+
+# Where it cannot be built (no npm, no Debian), its tests are skipped.
+v86-if-possible: build
+	$(BIN)/wasmsand build v86 || echo 'make: the tests of v86 mode are skipped: it could not be built'
+
+test: lint build packages-if-cached v86-if-possible $(EXTRAS)
 	$(BIN)/python -m tests.differential
 	$(BIN)/python -m fuzz --seconds $(TEST_SECONDS)
 	$(PYTEST) -p tests.second_try -n auto --durations=25 $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
@@ -126,5 +131,5 @@ web-test: build
 	@scripts/web_tests
 
 clean:
-	rm -rf $(VENV) dist build web/dist web/assets web/node_modules src/wasmsand/_image src/wasmsand_packages/_image .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist build web/dist web/assets web/node_modules src/wasmsand/_image src/wasmsand_packages/_image src/wasmsand/_v86 .mypy_cache .pytest_cache .ruff_cache
 	find src tests scripts bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -45,6 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="measure only cases whose name contains TEXT; may be given several times",
     )
     parser.add_argument(
+        "--installed",
+        action="store_true",
+        help="compare with the programs of this machine, and build no native ones",
+    )
+    parser.add_argument(
         "--no-memory", action="store_true", help="do not measure the memory of idle sandboxes"
     )
     parser.add_argument(
@@ -66,8 +71,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not cases:
             parser.error(f"no case has {' or '.join(map(repr, options.only))} in its name")
     counts = () if options.no_memory else (1, 10) if options.quick else (1, 10, 100)
+    build = not options.installed and (
+        not options.quick or any(isinstance(case, ProgramRun) for case in cases)
+    )
     try:
-        report = _measure(cases, counts, progress, reference=not options.quick, cpu=options.cpu)
+        report = _measure(cases, counts, progress, reference=build, cpu=options.cpu)
     except (ScriptFailed, BuildError) as failure:
         print(f"wasmsand bench: {failure}", file=sys.stderr)
         return 1
@@ -90,7 +98,7 @@ def _measure(
 ) -> Report:
     cases = _in_image(cases, progress)
     folders = []
-    if reference or any(isinstance(case, ProgramRun) for case in cases):
+    if reference:
         needed = {case.needs for case in cases if isinstance(case, ProgramRun)}
         found = reference_folders({*needed, *_SHELL}, progress.print)
         folders = list(found.values())

@@ -25,7 +25,7 @@ from userland.builder.progress import PlainProgress
 from userland.builder.recipe import Program, Recipe, installed_path, with_dependencies
 from userland.builder.schedule import build_recipes
 from userland.builder.target import FILES, Target
-from userland.builder.target_native import NativeTarget
+from userland.builder.target_native import FOR_THE_SANDBOX, NativeTarget
 from userland.builder.target_wasm import WasmTarget
 from userland.builder.wasm_opt import ensure_wasm_opt
 
@@ -161,7 +161,7 @@ def _entries(supplies: Supplies, side: Side, names: Sequence[str]) -> Mapping[st
     recipes = {
         name: recipe
         for name, recipe in supplies.recipes.items()
-        if side == "sandbox" or name != "musl"  # native programs use the machine's libc
+        if side == "sandbox" or name not in FOR_THE_SANDBOX
     }
     keys = recipe_keys(recipes, target)
     wanted = with_dependencies(names, supplies.recipes)

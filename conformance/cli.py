@@ -98,6 +98,12 @@ def _parser() -> argparse.ArgumentParser:
         help="run nothing: write the tables from the tests whose outcomes are cached on both sides",
     )
     parser.add_argument(
+        "--earlier",
+        action="store_true",
+        help="with --kept: use outcomes of earlier images where the present one has none; "
+        "the table of all tests names the image of each outcome",
+    )
+    parser.add_argument(
         "--workers",
         type=int,
         default=2,
@@ -144,7 +150,8 @@ def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
         print(f"conformance: {suite.name} has no test of that name", file=sys.stderr)
         return 2
     if options.kept:
-        comparisons = kept_comparisons(tests, KeptOutcomes(_outcomes(), suite))
+        kept = KeptOutcomes(_outcomes(), suite)
+        comparisons = kept_comparisons(tests, kept, earlier=options.earlier)
         console.print(Text(f"{suite.title}: {len(comparisons)} of {len(tests)} tests are cached"))
     else:
         fresh: frozenset[Side] = frozenset(

@@ -126,6 +126,7 @@ def section(
         f"{suite.title}: {counts.as_native} of {counts.tests} as native. Of "
         f"{counts.native_passes} tests that pass natively, {counts.both_pass} pass in the "
         f"sandbox (**{counts.share}**). [All tests](conformance/{suite.name}.md).",
+        *_images(comparisons),
         _verdicts(comparisons),
     ]
     different = [c for c in comparisons if not c.as_native]
@@ -141,6 +142,15 @@ def section(
         tests = ", ".join(f"{test} ({count})" for test, count in some.items() if count)
         parts += [f"Cases that fail on both sides: {tests or 'none'}."]
     return "\n\n".join(parts)
+
+
+def _images(comparisons: Sequence[Comparison]) -> list[str]:
+    """How many tests ran with each image, if that is known."""
+    counts = Counter(comparison.image for comparison in comparisons if comparison.image)
+    if not counts:
+        return []
+    named = ", ".join(f"`{image}` {count}" for image, count in counts.most_common())
+    return [f"Tests by the sandbox's image: {named}."]
 
 
 def _verdicts(comparisons: Sequence[Comparison]) -> str:
@@ -231,14 +241,14 @@ def _all_tests(suite: Suite, comparisons: Sequence[Comparison]) -> str:
         "",
         "Written by `make conformance`; see [conformance.md](../conformance.md).",
         "",
-        "| test | native | sandbox | native s | sandbox s |",
-        "|---|---|---|---:|---:|",
+        "| test | native | sandbox | native s | sandbox s | image |",
+        "|---|---|---|---:|---:|---|",
     ]
     for comparison in comparisons:
         native, sandbox = comparison.native, comparison.sandbox
         lines.append(
             f"| {comparison.test} | {_verdict(native)} | {_verdict(sandbox)} "
-            f"| {native.seconds:.1f} | {sandbox.seconds:.1f} |"
+            f"| {native.seconds:.1f} | {sandbox.seconds:.1f} | {comparison.image or '-'} |"
         )
     return "\n".join(lines) + "\n"
 

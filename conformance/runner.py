@@ -1,15 +1,17 @@
 """Running all tests of a suite on both sides.
 
 Owns the order, the workers and the kept outcomes. Rules: an outcome is kept under a key of
-everything that decided it, and is reused only under the same key; a test that fails, on either
-side, runs a second time when nothing else runs, because suites contain races and short time-outs,
-unless the suite has already done so;
-every outcome is kept at once, so that an interrupted run continues where it was, second tries
-included; if the harness itself fails on a test, the test fails with that reason.
+everything that decided it, and a run reuses it only under the same key; a report can also have
+outcomes of earlier images, which are marked with their keys; a test that fails, on either side,
+runs a second time when nothing else runs, because suites contain races and short time-outs, unless
+the suite has already done so; every outcome is kept at once, so that an interrupted run continues
+where it was, second tries included; if the harness itself fails on a test, the test fails with that
+reason.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -30,14 +32,33 @@ class KeptOutcomes:
     """Outcomes on disk, by suite, side, key and test."""
 
     def __init__(self, root: Path, suite: Suite) -> None:
-        self._folders = {
-            side: root / suite.name / f"{side}-{_digest(suite.key(side))}" for side in SIDES
-        }
+        self._root = root / suite.name
+        self._folders = {side: self._root / f"{side}-{_digest(suite.key(side))}" for side in SIDES}
+
+    @property
+    def image(self) -> str:
+        """The first digits of the key of the sandbox's side."""
+        return _image(self._folders["sandbox"])
 
     def find(self, test: str, side: Side) -> Outcome | None:
         """The kept outcome, or None."""
+        return self._read(self._folders[side], test)
+
+    def find_latest(self, test: str, side: Side) -> tuple[Outcome, str] | None:
+        """The outcome under this key, or the last one under another, and its image."""
+        files = self._root.glob(f"{side}-*/{glob.escape(test)}.json")
+        others = sorted(files, key=lambda file: file.stat().st_mtime, reverse=True)
+        folders = [self._root / file.relative_to(self._root).parts[0] for file in others]
+        for folder in (self._folders[side], *folders):
+            found = self._read(folder, test)
+            if found is not None and _settled(found):
+                return found, _image(folder)
+        return None
+
+    @staticmethod
+    def _read(folder: Path, test: str) -> Outcome | None:
         try:
-            facts = json.loads((self._folders[side] / f"{test}.json").read_text("utf-8"))
+            facts = json.loads((folder / f"{test}.json").read_text("utf-8"))
             return Outcome(
                 Verdict(facts["verdict"]),
                 facts["detail"],
@@ -109,17 +130,34 @@ def run_suite(
             raise
     for test, side in failed:
         note(test, side, replace(_run(suite, test, side), tries=2))
-    return [Comparison(test, outcomes[test, "native"], outcomes[test, "sandbox"]) for test in tests]
+    return [
+        Comparison(test, outcomes[test, "native"], outcomes[test, "sandbox"], kept.image)
+        for test in tests
+    ]
 
 
-def kept_comparisons(tests: Sequence[str], kept: KeptOutcomes) -> list[Comparison]:
-    """The tests of which both outcomes are kept, and need no second try."""
+def kept_comparisons(
+    tests: Sequence[str], kept: KeptOutcomes, *, earlier: bool = False
+) -> list[Comparison]:
+    """The tests of which both outcomes are kept, and need no second try; with `earlier`, outcomes
+    of other images stand in for those that are missing."""
+    if earlier:
+        latest = {test: [kept.find_latest(test, side) for side in SIDES] for test in tests}
+        return [
+            Comparison(test, native[0], sandbox[0], sandbox[1])
+            for test, (native, sandbox) in latest.items()
+            if native is not None and sandbox is not None
+        ]
     found = {test: [kept.find(test, side) for side in SIDES] for test in tests}
     return [
-        Comparison(test, native, sandbox)
+        Comparison(test, native, sandbox, kept.image)
         for test, (native, sandbox) in found.items()
         if native is not None and sandbox is not None and _settled(native) and _settled(sandbox)
     ]
+
+
+def _image(folder: Path) -> str:
+    return folder.name.partition("-")[2][:8]
 
 
 def _settled(outcome: Outcome) -> bool:

@@ -52,6 +52,8 @@ class Comparison:
     test: str
     native: Outcome
     sandbox: Outcome
+    image: str = field(default="", compare=False)
+    """The sandbox's image: the first digits of the key of its outcome."""
 
     @property
     def as_native(self) -> bool:

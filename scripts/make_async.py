@@ -239,7 +239,7 @@ from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import CHUNK, Files, GuestPath
-from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
+from wasmsand.sdk.options import HOME, Isolation, Mode, SandboxOptions
 from wasmsand.sdk.packages import INSTALL_TIMEOUT_MS, Packages
 from wasmsand.sdk.pool import SandboxPool
 from wasmsand.sdk.ports import (

@@ -34,6 +34,7 @@ USERLAND_PLACES = frozenset(
         "programs",
         "conformance",
         "wasi",
+        "v86",
         "differential",
     }
     | {"test_readme.py"}

@@ -286,6 +286,30 @@ def test_directory_entries_come_in_parts_that_fit(caller: Caller) -> None:
     assert caller.errno("getdents64", file, caller.room(100), 100) is Errno.ENOTDIR
 
 
+@pytest.mark.syscalls("getdents64")
+def test_only_the_last_entry_of_a_directory_says_that_nothing_follows(caller: Caller) -> None:
+    caller.ok("mkdirat", AT_FDCWD, b"d", 0o755)
+    for i in range(30):
+        caller.make_file(b"d/file%02d" % i)
+    for room in (4096, 1000, 100):
+        fd = caller.open(b"d", O_RDONLY | O_DIRECTORY)
+        positions = []
+        while size := caller.ok("getdents64", fd, address := caller.room(room), room):
+            data = caller.get(address, size)
+            while data:
+                positions.append(int.from_bytes(data[8:16], "little"))
+                data = data[int.from_bytes(data[16:18], "little") :]
+        assert len(positions) == 32
+        assert 0x7FFF_FFFF not in positions[:-1]
+        # With little room, the kernel may learn only from the next call that it was the last.
+        assert positions[-1] == 0x7FFF_FFFF or room == 100
+        result = caller.room(8)
+        caller.ok("_llseek", fd, 0, 0x7FFF_FFFF, result, 0)
+        assert caller.ok("getdents64", fd, caller.room(room), room) == 0
+        caller.ok("_llseek", fd, 0, positions[3], result, 0)
+        assert caller.ok("getdents64", fd, caller.room(room), room) > 0
+
+
 @pytest.mark.syscalls("openat", "memfd_create")
 def test_files_without_a_name_live_as_long_as_their_descriptors(
     sandbox: Sandbox, caller: Caller

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import wasmsand
+from wasmsand.machine.packages.offered import registry
 
 
 def run_copy(source: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -50,6 +51,17 @@ def test_a_healthy_installation() -> None:
     assert "coreutils" in lines[2]
     assert lines[-2].startswith("ok    first command: ")
     assert lines[-1].startswith("ok    active barriers of isolation='process': ")
+
+
+def test_doctor_names_the_native_packages_of_the_image() -> None:
+    text = " ".join(wasmsand("doctor").stdout.decode().split())
+    found = registry().all()
+    assert f"Python packages: {len(found)} in the image; native ones" in text
+    native = [package for package in found if package.is_native]
+    for package in native:
+        assert f"{package.key} {package.version}" in text
+    if not native:
+        assert "are not installed: pip install wasmsand-packages" in text
 
 
 def test_doctor_says_what_to_do_without_an_image(without_image: Path) -> None:

@@ -117,10 +117,13 @@ def test_the_summary_has_a_row_per_suite_and_a_sum(document: Path) -> None:
 
 def test_all_tests_are_listed_beside_the_document(document: Path) -> None:
     second = Outcome(Verdict.PASS, "", 2.0, tries=2)
-    update(document, SUITE, [Comparison("t1", PASS, second), Comparison("t2", PASS, FAIL)], [])
+    update(
+        document, SUITE, [Comparison("t1", PASS, second, "ab12"), Comparison("t2", PASS, FAIL)], []
+    )
     table = (document.parent / "conformance/sh.md").read_text()
-    assert "| t1 | pass | pass (second try) | 1.0 | 2.0 |" in table
-    assert "| t2 | pass | **fail** | 1.0 | 2.0 |" in table
+    assert "| t1 | pass | pass (second try) | 1.0 | 2.0 | ab12 |" in table
+    assert "| t2 | pass | **fail** | 1.0 | 2.0 | - |" in table
+    assert "Tests by the sandbox's image: `ab12` 1." in document.read_text()
 
 
 def test_a_document_without_markers_is_an_error(tmp_path: Path) -> None:

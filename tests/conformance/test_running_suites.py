@@ -149,3 +149,19 @@ def test_only_outcomes_that_are_final_on_both_sides_are_taken_without_a_run(tmp_
     kept.keep("c", "sandbox", FAIL)
     comparisons = kept_comparisons(["a", "b", "c"], kept)
     assert [(each.test, each.as_native) for each in comparisons] == [("a", True)]
+
+
+def test_outcomes_of_earlier_images_stand_in_on_request_and_are_marked(tmp_path: Path) -> None:
+    suite = ScriptedSuite({})
+    before = KeptOutcomes(tmp_path, suite)
+    for side in SIDES:
+        before.keep("a", side, PASS)
+        before.keep("b", side, PASS)
+    suite.version = "2"
+    now = KeptOutcomes(tmp_path, suite)
+    now.keep("a", "sandbox", Outcome(Verdict.FAIL, "", 0.1, tries=2))
+    assert kept_comparisons(["a", "b"], now) == []
+    comparisons = kept_comparisons(["a", "b", "c"], now, earlier=True)
+    found = [(each.test, each.as_native, each.image) for each in comparisons]
+    assert found == [("a", False, now.image), ("b", True, before.image)]
+    assert now.image != before.image

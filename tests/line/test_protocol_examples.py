@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from tests.line.peer import Peer, peer
+from tests.line.peer import Peer, PeerMaker
 
 ID = "550e8400-e29b-41d4-a716-44665544000"
 
 
 def test_shell(shared: Peer) -> None:
     answer = shared.ask(
-        {"type": "shell", "command": "ls /", "id": ID + "0", "time_limit_ms": 30_000}
+        {"type": "shell", "command": "ls /", "id": ID + "0", "time_limit_ms": shared.limit(30_000)}
     )
     assert answer.pop("stdout").startswith("bin\n")
     assert answer == {
@@ -93,7 +93,7 @@ def test_a_command_that_takes_too_long(shared: Peer) -> None:
 
 
 def test_output_from_before_the_timeout_is_returned(shared: Peer) -> None:
-    answer = shared.shell("echo out; echo err >&2; sleep 60", time_limit_ms=5000)
+    answer = shared.shell("echo out; echo err >&2; sleep 60", time_limit_ms=shared.limit(5000))
     assert (answer["stdout"], answer["stderr"]) == ("out\n", "err\n")
     assert answer["timed_out"] is True
 
@@ -105,18 +105,19 @@ def test_the_default_time_limit_is_five_seconds(shared: Peer) -> None:
     assert 4.5 < time.monotonic() - began < 50
 
 
-def test_the_example_session() -> None:
-    with peer("--memory-limit", "128") as sandbox:
+def test_the_example_session(start: PeerMaker) -> None:
+    with start("--memory-limit", "128") as sandbox:
+        limit = sandbox.limit(10_000)
         for line in (
-            """{"type":"shell","command":"echo 'Hello'","id":"1","time_limit_ms":10000}""",
+            f"""{{"type":"shell","command":"echo 'Hello'","id":"1","time_limit_ms":{limit}}}""",
             '{"type":"write_file","path":"/tmp/test","content":"data","id":"2"}',
-            '{"type":"shell","command":"cat /tmp/test","id":"3","time_limit_ms":10000}',
+            f'{{"type":"shell","command":"cat /tmp/test","id":"3","time_limit_ms":{limit}}}',
             '{"type":"reset","id":"4"}',
         ):
             sandbox.send(line)
         sandbox.close_input()
         answers = {answer["id"]: answer for answer in iter(sandbox.receive, None)}
-        assert sandbox.process.wait(20) == 0
+        assert sandbox.process.wait(sandbox.seconds) == 0
         assert answers["1"]["stdout"] == "Hello\n"
         assert answers["2"]["success"] is True
         assert answers["3"]["stdout"] == "data"
@@ -175,9 +176,13 @@ def test_a_file_that_is_not_there(shared: Peer) -> None:
 
 
 def test_several_commands_in_flight_are_answered_as_they_finish(sandbox: Peer) -> None:
-    sandbox.send({"type": "shell", "command": "sleep 3", "id": "slow", "time_limit_ms": 60_000})
+    sandbox.shell("true")
+    limits = {"time_limit_ms": sandbox.limit(60_000)}
+    # The slow command lasts as long as the others could take.
+    slow = f"sleep {sandbox.limit(3)}"
+    sandbox.send({"type": "shell", "command": slow, "id": "slow", **limits})
     for name in ("a", "b"):
-        sandbox.send({"type": "shell", "command": f"echo {name}", "id": name})
+        sandbox.send({"type": "shell", "command": f"echo {name}", "id": name, **limits})
     sandbox.send({"type": "status", "id": "status"})
     order = [sandbox.receive()["id"] for _ in range(4)]
     assert set(order[:3]) == {"a", "b", "status"}
@@ -187,7 +192,14 @@ def test_several_commands_in_flight_are_answered_as_they_finish(sandbox: Peer) -
 def test_a_script_of_short_commands_sent_as_a_whole_runs_in_order(sandbox: Peer) -> None:
     # The head start is a fixed time, which on a busy machine is sometimes too short.
     for turn in range(20):
-        sandbox.send({"type": "shell", "command": f"echo one > /tmp/{turn}", "id": "1"})
+        sandbox.send(
+            {
+                "type": "shell",
+                "command": f"echo one > /tmp/{turn}",
+                "id": "1",
+                "time_limit_ms": sandbox.limit(5000),
+            }
+        )
         sandbox.send({"type": "read_file", "path": f"/tmp/{turn}", "id": "2"})
         answers = {answer["id"]: answer for answer in (sandbox.receive(), sandbox.receive())}
         if answers["2"]["content"] == "one\n":
@@ -196,7 +208,8 @@ def test_a_script_of_short_commands_sent_as_a_whole_runs_in_order(sandbox: Peer)
 
 
 def test_reset_waits_for_the_commands_before_it(sandbox: Peer) -> None:
-    sandbox.send({"type": "shell", "command": "sleep 1; echo x", "id": "1"})
+    limit = sandbox.limit(5000)
+    sandbox.send({"type": "shell", "command": "sleep 1; echo x", "id": "1", "time_limit_ms": limit})
     sandbox.send({"type": "reset", "id": "2"})
     first, second = sandbox.receive(), sandbox.receive()
     assert (first["id"], first["stdout"], second["id"]) == ("1", "x\n", "2")
@@ -205,15 +218,20 @@ def test_reset_waits_for_the_commands_before_it(sandbox: Peer) -> None:
 def test_more_commands_than_run_at_a_time_are_all_answered(sandbox: Peer) -> None:
     for number in range(80):
         sandbox.send(
-            {"type": "shell", "command": "true", "id": str(number), "time_limit_ms": 60_000}
+            {
+                "type": "shell",
+                "command": "true",
+                "id": str(number),
+                "time_limit_ms": sandbox.limit(60_000),
+            }
         )
     sandbox.close_input()
     answers = {answer["id"]: answer["exit_code"] for answer in iter(sandbox.receive, None)}
     assert answers == {str(number): 0 for number in range(80)}
 
 
-def test_the_memory_limit_holds() -> None:
-    with peer("--memory-limit", "32") as sandbox:
+def test_the_memory_limit_holds(start: PeerMaker) -> None:
+    with start("--memory-limit", "32") as sandbox:
         status = sandbox.ask({"type": "status", "id": "s"})
         assert status["memory_limit_bytes"] == 32 * 1024 * 1024
         answer = sandbox.shell("head -c 100M /dev/zero | tail -c 90M > /dev/null; echo $?")

@@ -122,7 +122,7 @@ def test_the_constructor_gives_every_option_to_the_sandbox(monkeypatch: Any) -> 
     class Opened(Exception):
         pass
 
-    def open_backend(options: SandboxOptions, _isolation: str) -> None:
+    def open_backend(options: SandboxOptions, *_kind: str) -> None:
         opened.append(options)
         raise Opened
 

@@ -96,11 +96,11 @@ def add(
     (folder / "recipe.toml").write_text(top + head + build)
 
 
-def build(world: World) -> dict[str, Entry]:
+def build(world: World, *, optimised: bool = True) -> dict[str, Entry]:
     commands = Commands()
     toolchain = find_toolchain(commands)
     assert toolchain is not None, "make build installs it"
-    target = NativeTarget(toolchain)
+    target = NativeTarget(toolchain, optimised=optimised)
     recipes = {name: recipe for name, recipe in world.recipes().items() if name != "musl"}
     server = JobServer(2)
     shop = Workshop(
@@ -170,3 +170,30 @@ def test_missing_file_is_named(world: World) -> None:
     add(world, "tool", TOOL, broken, '["musl", "twice"]', 'licence_files = ["doc/TERMS"]\n')
     with pytest.raises(BuildError, match="tool: the build left no dada"):
         build(world)
+
+
+def test_unoptimised_programs_are_others_and_do_the_same(world: World) -> None:
+    world.add("musl")
+    code = "#include <stdio.h>\nint main(void) {\n#ifdef __OPTIMIZE__\n"
+    code += 'puts("optimised");\n#endif\nreturn 0; }\n'
+    recipe = """
+[build]
+system = "make"
+make = ["tool"]
+
+[[programs]]
+name = "tool"
+binary = "tool"
+"""
+    makefile = "tool: tool.c\n\t$(CC) $(CFLAGS) tool.c -o $@\n"
+    files = {"COPYING": "free\n", "Makefile": makefile, "tool.c": code}
+    add(world, "tool", files, recipe, '["musl"]')
+    outputs = [build(world, optimised=level)["tool"] for level in (True, False)]
+    said = [
+        subprocess.run(
+            [entry.folder / "files/usr/bin/tool"], capture_output=True, check=True
+        ).stdout
+        for entry in outputs
+    ]
+    assert said == [b"optimised\n", b""]
+    assert outputs[0].key != outputs[1].key

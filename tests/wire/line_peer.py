@@ -22,6 +22,9 @@ SECONDS = 60
 class LinePeer:
     """A process, and the lines sent to it."""
 
+    seconds = SECONDS
+    """How long this client waits for an answer."""
+
     def __init__(self, command: str, *options: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "wasmsand", command, *options],
@@ -49,7 +52,7 @@ class LinePeer:
 
     def receive(self) -> Any:
         """The next line, decoded; None at the end."""
-        line = self._lines.get(timeout=SECONDS)
+        line = self._lines.get(timeout=self.seconds)
         return json.loads(line) if line else None
 
     def exchange(self, line: bytes | str | dict[str, object]) -> Any:
@@ -64,8 +67,8 @@ class LinePeer:
 
     def ended(self) -> int:
         """Wait for the end; returns the exit status. No output may be left to read."""
-        status = self.process.wait(SECONDS)
-        assert self._lines.get(timeout=SECONDS) == b""
+        status = self.process.wait(self.seconds)
+        assert self._lines.get(timeout=self.seconds) == b""
         return status
 
     def stderr(self) -> str:

@@ -66,28 +66,43 @@ class RecipeBuild:
         outputs = work / "out"
         outputs.mkdir()
         with self.log_path.open("wb") as log:
-            with self._step("fetch"):
-                tarball = fetch(self.recipe.source, self.shop.cache, self.shop.commands)
-            with self._step("unpack"):
-                tree = unpack(tarball, work / "src", self.shop.commands, log)
-                for patch in self.recipe.build.patches:
-                    self._command("patch", ["patch", "-p1", "-i", patch], tree, log)
-                _keep_licences(self.recipe, tree, outputs / LICENCES)
-            self._compile(tree, work, outputs, log)
+            tree = self._unpack(work, log)
+            _keep_licences(self.recipe, tree, outputs / LICENCES)
+            self._prepare(tree, work, log)
+            self._compile(tree, outputs, log)
             with self._step("finish"):
                 self._keep(tree, outputs, log)
         return outputs
 
+    def configured(self, work: Path) -> Path:
+        """Unpack and configure in the empty directory `work`, no more; returns the tree."""
+        with self.log_path.open("wb") as log:
+            tree = self._unpack(work, log)
+            self._prepare(tree, work, log)
+        return tree
+
     # The steps.
 
-    def _compile(self, tree: Path, work: Path, outputs: Path, log: IO[bytes]) -> None:
-        build = self.recipe.build
+    def _unpack(self, work: Path, log: IO[bytes]) -> Path:
+        with self._step("fetch"):
+            tarball = fetch(self.recipe.source, self.shop.cache, self.shop.commands)
+        with self._step("unpack"):
+            tree = unpack(tarball, work / "src", self.shop.commands, log)
+            for patch in self.recipe.build.patches:
+                self._command("patch", ["patch", "-p1", "-i", patch], tree, log)
+        return tree
+
+    def _prepare(self, tree: Path, work: Path, log: IO[bytes]) -> None:
         variables = self._variables(tree)
         with self._step("configure"):
-            for line in build.before:
+            for line in self.recipe.build.before:
                 self._command("before", ["sh", "-c", line], tree, log, variables)
-            if build.system == "autotools":
+            if self.recipe.build.system == "autotools":
                 self._configure(tree, work, variables, log)
+
+    def _compile(self, tree: Path, outputs: Path, log: IO[bytes]) -> None:
+        build = self.recipe.build
+        variables = self._variables(tree)
         with self._step("make"):
             if build.script is not None:
                 argv = [build.script, tree, outputs / SYSROOT]
@@ -128,7 +143,8 @@ class RecipeBuild:
         """Take the outputs out of the tree."""
 
         def wasm_opt(arguments: Sequence[str]) -> str:
-            return self._command("wasm-opt", [*self.shop.wasm_opt.command, *arguments], tree, log)
+            command = self.shop.wasm_opt.command(Path(arguments[0]))
+            return self._command("wasm-opt", [*command, *arguments], tree, log)
 
         for program in self.recipe.programs:
             self.shop.target.finish(program, tree / program.binary, outputs, wasm_opt)

@@ -39,10 +39,12 @@ from userland.builder.progress import Progress, progress_on, seconds_text
 from userland.builder.recipe import Recipe, built_by_default, load_recipes, with_dependencies
 from userland.builder.schedule import build_recipes
 from userland.builder.target import FILES, Target
-from userland.builder.target_native import NativeTarget
+from userland.builder.target_native import FOR_THE_SANDBOX, NativeTarget
 from userland.builder.target_wasm import WasmTarget
 from userland.builder.toolchain import ensure_needs, ensure_toolchain, find_toolchain
 from userland.builder.wasm_opt import ensure_wasm_opt
+from userland.v86.build import NAME as MACHINE
+from userland.v86.build import build_machine
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "userland/recipes"
@@ -63,6 +65,7 @@ examples:
   wasmsand build bash                build bash and its dependencies
   wasmsand build python-full --packages numpy,pandas
                                      build Python with these native packages only
+  wasmsand build v86                 build the Linux machine of `--mode v86`, in a few minutes
   wasmsand build --list              list all recipes: version, size, licence
   wasmsand build --native jq         build the same jq for this machine, for comparison
   wasmsand build --if-cached python-full   install it only if that takes no building
@@ -127,6 +130,11 @@ def _parser() -> argparse.ArgumentParser:
         "print the directories that contain them",
     )
     parser.add_argument(
+        "--unoptimised",
+        action="store_true",
+        help="with --native: compile without optimisation, which takes a fraction of the time",
+    )
+    parser.add_argument(
         "--packages",
         metavar="NAMES",
         help=f"with {FULL_PYTHON}: the native packages that it has, separated by commas; packages "
@@ -157,6 +165,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--downloads only goes with --clean")
     if options.native and (options.list or options.clean):
         parser.error("--native does not go with --list or --clean")
+    if options.unoptimised and not options.native:
+        parser.error("--unoptimised only goes with --native")
     if options.packages is not None and not (options.list or FULL_PYTHON in options.names):
         parser.error(f"--packages only goes with {FULL_PYTHON} or --list")
     if options.if_cached and (options.list or options.clean or options.rebuild):
@@ -166,6 +176,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = Commands()
     try:
         with _stoppable():
+            if MACHINE in options.names:
+                build_machine(options, console, Cache(default_root()), commands)
+                options.names.remove(MACHINE)
+                if not options.names:
+                    return 0
             recipes = load_recipes(RECIPES, ROOT)
             if options.packages is not None:
                 recipes = choose_packages(recipes, options.packages)
@@ -244,11 +259,11 @@ def _build(
         console.print(Text(message), soft_wrap=True)
 
     toolchain = ensure_toolchain(commands, not options.no_install, say)
-    target: Target = NativeTarget(toolchain) if options.native else WasmTarget(toolchain)
+    target: Target = WasmTarget(toolchain)
     if options.native:
-        # Native programs use the machine's libc, so musl is not built.
-        recipes = {name: recipe for name, recipe in recipes.items() if name != "musl"}
-        chosen = {name: recipe for name, recipe in chosen.items() if name != "musl"}
+        target = NativeTarget(toolchain, optimised=not options.unoptimised)
+        recipes = {name: found for name, found in recipes.items() if name not in FOR_THE_SANDBOX}
+        chosen = {name: found for name, found in chosen.items() if name not in FOR_THE_SANDBOX}
     keys = recipe_keys(recipes, target)
     entries = {name: cache.find(target.cache_prefix + name, keys[name]) for name in recipes}
     missing = [recipe for name, recipe in chosen.items() if entries[name] is None or again]

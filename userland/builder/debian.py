@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -47,6 +47,17 @@ class DebianArchive:
         old = (f"{archive}/{_pool_path(source)}",) if archive else ()
         for address in (*source.upstream, *old):
             yield address, partial(self._fetch_from, address, source)
+
+    def fetch_together(self, wanted: Sequence[tuple[Source, Path]]) -> None:
+        """Fetch several files with one command, each to its path. A file that cannot be fetched
+        so is missing afterwards. The caller checks the contents."""
+        mirror = self._mirror()
+        self._write_configuration(mirror, wanted[0][0])
+        words: list[str | Path] = []
+        for source, target in wanted:
+            # An empty hash: the caller checks.
+            words += [f"{mirror}/{_pool_path(source)}", target, ""]
+        self._apt(_APT_HELPER, "download-file", *words)
 
     def _fetch_from(self, address: str, source: Source, target: Path) -> None:
         self._write_configuration(self._mirror(), source)

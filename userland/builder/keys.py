@@ -98,9 +98,10 @@ def needed_keys(
 
 
 def shared_answers(recipe: Recipe) -> list[Path]:
-    """Files with the answers that no configure script can find out by itself."""
+    """Files with answers that no configure script can find out by itself, or only slowly."""
     if recipe.build.system != "autotools":
         return []
     recipes = recipe.folder.parent
-    files = [recipes.parent / "libc/config.site", recipes / "config.site"]
+    own = [recipes / "config.site", recipes / "configure-answers.site"]
+    files = [recipes.parent / "libc/config.site", *own]
     return [file for file in files if file.is_file()]

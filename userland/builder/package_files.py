@@ -50,7 +50,7 @@ class Surroundings:
 
     @property
     def python(self) -> Path:
-        return self.needed("bin/python3", "build-python")
+        return self.needed("bin/python3", "build-python or quick-python")
 
     @property
     def tools(self) -> list[Path]:

@@ -113,12 +113,12 @@ def _record(package: Path, info: Path) -> None:
 
 
 def _build_python() -> Path:
-    """The interpreter of the recipe `build-python`."""
+    """The interpreter of the recipe `quick-python`."""
     for flag in os.environ["LDFLAGS"].split():
         found = Path(flag.removeprefix("-L")).parent / "bin/python3"
         if flag.startswith("-L") and found.is_file():
             return found
-    sys.exit("the recipe does not depend on build-python")
+    sys.exit("the recipe does not depend on quick-python")
 
 
 if __name__ == "__main__":

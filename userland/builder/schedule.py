@@ -16,6 +16,7 @@ from pathlib import Path
 
 from userland.builder.build import RecipeBuild, Workshop
 from userland.builder.cache import Entry, describe_files, disk_errors
+from userland.builder.durations import seconds_to_the_end
 from userland.builder.errors import BuildError, InputsChanged, Interrupted, NotReproducible
 from userland.builder.keys import needed_keys, recipe_key
 from userland.builder.recipe import Recipe
@@ -41,21 +42,17 @@ def build_recipes(
     for recipe in recipes.values():
         shop.progress.add(recipe.name, recipe.version)
     places = _Places(shop.jobs)
-    users = {
-        name: [user for user in recipes.values() if name in shop.target.depends(user)]
-        for name in recipes
-    }
+    remaining = seconds_to_the_end(recipes, shop.target)
     results: dict[str, Future[Entry]] = {name: Future() for name in recipes}
 
     def work(recipe: Recipe) -> None:
         try:
-            with_users = (recipe, *users[recipe.name])
             entry = _obtain(
                 recipe,
                 keys[recipe.name],
                 shop,
                 results,
-                lambda: places.take(sum(_source_bytes(one, shop) for one in with_users)),
+                lambda: places.take(remaining[recipe.name]),
                 recipe.name in rebuild,
                 needed_keys(recipe, recipes, keys, shop.target),
             )
@@ -133,17 +130,17 @@ def _obtain(
 class _Places:
     """Slots for a few builds at once; the waiting build with the greatest weight is next.
 
-    The longest builds must not begin last. The size of a source, added to those of its users,
-    is a good enough estimate of the time.
+    The weight is the time from a build's start to the end of the last build that waits for it: the
+    longest chains must not begin last.
     """
 
     def __init__(self, count: int) -> None:
         self._free = count
-        self._waiting: list[int] = []
+        self._waiting: list[float] = []
         self._changed = threading.Condition()
 
     @contextmanager
-    def take(self, weight: int) -> Iterator[None]:
+    def take(self, weight: float) -> Iterator[None]:
         with self._changed:
             self._waiting.append(weight)
             self._changed.wait_for(lambda: self._free > 0 and weight == max(self._waiting))
@@ -156,12 +153,6 @@ class _Places:
             with self._changed:
                 self._free += 1
                 self._changed.notify_all()
-
-
-def _source_bytes(recipe: Recipe, shop: Workshop) -> int:
-    """The size of the recipe's tarball, if it is known already."""
-    stored = shop.cache.sources / recipe.source.sha256 / recipe.source.file
-    return stored.stat().st_size if stored.is_file() else 0
 
 
 def _wait_for(

@@ -79,7 +79,18 @@ def ensure_needs(
     recipes: Iterable[Recipe], commands: Commands, install: bool, say: Callable[[str], None]
 ) -> None:
     """Install the programs that the builds of these recipes run."""
-    needs = sorted({need for recipe in recipes for need in recipe.build.needs})
+    ensure_programs(
+        {need for recipe in recipes for need in recipe.build.needs}, commands, install, say
+    )
+
+
+def ensure_programs(
+    needs: Iterable[tuple[str, str]],
+    commands: Commands,
+    install: bool,
+    say: Callable[[str], None],
+) -> None:
+    """Install programs, each given with the Debian package that has it, unless they are there."""
     missing = sorted({package for tool, package in needs if shutil.which(tool) is None})
     if missing:
         _install(missing, commands, install, say)

@@ -23,6 +23,7 @@ from pathlib import Path
 from userland.builder.cache import Cache, disk_errors
 from userland.builder.commands import Commands
 from userland.builder.errors import FetchError, HashMismatch, MissingTool, NoNetwork
+from userland.builder.wasm_module import summarise
 
 BINARYEN_VERSION = "132.0.0"
 _BINARYEN_SHA512 = (
@@ -30,6 +31,8 @@ _BINARYEN_SHA512 = (
 )
 _SYSTEM_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 _OLDEST_NODE = 20
+_SMALL_MODULE_BYTES = 1_500_000
+_SMALL_FORKING_MODULE_BYTES = 200_000
 _NODE_VERSION = "22.20.0"
 _NODE_WHEEL_SHA256 = {
     "x86_64": "b5c500aa4dc046333ecb0a80f183e069e5c30ce637f1c1a37166b2c0b642dc21",
@@ -44,10 +47,15 @@ class WasmOpt:
     node: Path
     script: Path
 
-    @property
-    def command(self) -> tuple[str, ...]:
-        """The first words of its command line."""
-        return str(self.node), str(self.script)
+    def command(self, module: Path) -> tuple[str, ...]:
+        """The first words of its command line for this module."""
+        # wasm-opt is itself a WebAssembly program. For a small module, optimising its code in Node
+        # takes longer than running it unoptimised.
+        small = module.stat().st_size < _SMALL_MODULE_BYTES
+        if small and ("linux", "fork") in summarise(module.read_bytes()).imports:
+            # Asyncify multiplies the work.
+            small = module.stat().st_size < _SMALL_FORKING_MODULE_BYTES
+        return str(self.node), *(["--liftoff-only"] if small else []), str(self.script)
 
 
 def ensure_wasm_opt(cache: Cache, commands: Commands, say: Callable[[str], None]) -> WasmOpt:
@@ -60,6 +68,29 @@ def ensure_wasm_opt(cache: Cache, commands: Commands, say: Callable[[str], None]
             with cache.scratch("tools") as scratch:
                 _fetch_binaryen(node, npm, scratch, commands).rename(folder)
     return WasmOpt(node, folder / "bin/wasm-opt")
+
+
+def ensure_npm(cache: Cache, commands: Commands, say: Callable[[str], None]) -> tuple[Path, Path]:
+    """Node and the script of npm: the machine's, or those in the cache."""
+    with cache.lock("tools", commands.stopped), disk_errors(cache.root):
+        return _machine_node(commands) or _wheel_node(cache, commands, say)
+
+
+def npm_pack(
+    client: tuple[Path, Path], name: str, version: str, scratch: Path, commands: Commands
+) -> Path:
+    """Fetch a package of npm into the directory `scratch`; the caller checks its hash."""
+    node, npm = client
+    env = {**_certificates(), **os.environ, "npm_config_cache": str(scratch / "npm-cache")}
+    status, printed = commands.capture(
+        [node, npm, "pack", f"{name}@{version}", "--pack-destination", scratch],
+        cwd=scratch,
+        env=env,
+    )
+    tarball = scratch / f"{name}-{version}.tgz"
+    if status != 0 or not tarball.is_file():
+        raise _fetch_failure(f"{name} {version} (npm)", "npm", printed)
+    return tarball
 
 
 def _machine_node(commands: Commands) -> tuple[Path, Path] | None:
@@ -121,16 +152,8 @@ def _unpack_wheel(wheel: Path, target: Path) -> None:
 
 
 def _fetch_binaryen(node: Path, npm: Path, scratch: Path, commands: Commands) -> Path:
-    env = {**_certificates(), **os.environ, "npm_config_cache": str(scratch / "npm-cache")}
     what = f"wasm-opt (binaryen {BINARYEN_VERSION} from npm)"
-    status, printed = commands.capture(
-        [node, npm, "pack", f"binaryen@{BINARYEN_VERSION}", "--pack-destination", scratch],
-        cwd=scratch,
-        env=env,
-    )
-    tarball = scratch / f"binaryen-{BINARYEN_VERSION}.tgz"
-    if status != 0 or not tarball.is_file():
-        raise _fetch_failure(what, "npm", printed)
+    tarball = npm_pack((node, npm), "binaryen", BINARYEN_VERSION, scratch, commands)
     actual = base64.b64encode(hashlib.sha512(tarball.read_bytes()).digest()).decode()
     if actual != _BINARYEN_SHA512:
         raise HashMismatch(what, _BINARYEN_SHA512, actual)

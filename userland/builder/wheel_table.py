@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+._-]*\.(whl|tar\.gz)")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # For the compiled files. Nothing is compiled from C, but musl brings the variables of a build.
-_DEPENDS = ("musl", "build-python")
+_DEPENDS = ("musl", "quick-python")
 
 
 def load_wheels(folder: Path, root: Path) -> Iterator[Recipe]:

@@ -29,7 +29,8 @@ export function findChromium() {
 export async function openBrowser(executablePath, options = {}) {
   const profile = options.profile ?? mkdtempSync(join(tmpdir(), "wasmsand-chromium-"));
   const context = await chromium.launchPersistentContext(profile, {
-    executablePath, headless: true, args: FLAGS, ...options.context,
+    executablePath, headless: true, args: [...FLAGS, ...(options.flags ?? [])],
+    ...options.context,
   });
   return {
     context,

@@ -36,4 +36,6 @@ export const nodeOptions = {
 };
 export const browserOptions = {
   ...common, platform: "browser", format: "esm", plugins: [platform("browser")],
+  // A browser that is too old should be able to read the code that says so.
+  target: "es2020",
 };

@@ -16,13 +16,17 @@ folders = {
     if name.split(".")[0] == "wasmsand" and getattr(module, "__file__", None)
 }
 folders.add("/src/wasmsand/sdk/python_guest")  # read as text for Python sessions
+# Imported when a program uses the network.
+folders |= {"/src/wasmsand/web/network", "/src/wasmsand/machine/network/inspecting", "/libraries/h11"}
+# Imported when a sandbox has packages.
+folders |= {"/src/wasmsand/machine/packages", "/libraries/packaging"}
 out = io.BytesIO()
 with zipfile.ZipFile(out, "w") as archive:
     for folder in sorted(folders):
         for name in sorted(os.listdir(folder)):
             if name.endswith((".py", ".json")):
                 path = os.path.join(folder, name)
-                info = zipfile.ZipInfo(path.removeprefix("/src/"))
+                info = zipfile.ZipInfo(path.removeprefix("/src/").removeprefix("/libraries/"))
                 with open(path, "rb") as source:
                     archive.writestr(info, source.read())
 out.getvalue()
@@ -46,9 +50,11 @@ for size in range(32, 513, 16):
 gc.collect()
 `;
 
-/** A zip file with the sources of the kernel. It is not compressed: assets are. */
-export async function kernelArchive(source) {
+/** A zip file with the sources of the kernel, and of the libraries h11 and packaging, which are in the
+ *  directory `packages`. It is not compressed: assets are. */
+export async function kernelArchive(source, packages) {
   const python = await loadPyodide();
+  python.mountNodeFS("/libraries", packages);
   python.mountNodeFS("/src", source);
   const made = python.runPython(ARCHIVE);
   const bytes = made.toJs();

@@ -1,9 +1,10 @@
 // Makes assets/: everything that a sandbox fetches, compressed and named by content.
 //
-// Usage: node scripts/make-assets.mjs [--image DIRECTORY] [--no-snapshot]
+// Usage: node scripts/make-assets.mjs [--image DIRECTORY] [--packages DIRECTORY] [--no-snapshot]
 // Rules: an asset that is there already is kept, so a second run is quick; assets that nothing
 // names any more are removed. src/assets/layout.ts describes the result.
 
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   closeSync, copyFileSync, existsSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync,
@@ -16,6 +17,7 @@ import { build } from "esbuild";
 import { kernelArchive, kernelSnapshot } from "./kernel-in-pyodide.mjs";
 
 const PIECE_BYTES = 256 * 1024;
+const LARGE_BYTES = 32 * 1024 * 1024; // packed less, and more quickly
 const BEGINNING_BYTES = 4096; // as much as machine/image_directory.py reads of each program
 
 const root = new URL("../..", import.meta.url).pathname;
@@ -23,6 +25,7 @@ const web = join(root, "web");
 const { values: options } = parseArgs({
   options: {
     image: { type: "string", default: join(root, "src/wasmsand/_image") },
+    packages: { type: "string", default: join(root, "src/wasmsand_packages/_image") },
     "no-snapshot": { type: "boolean", default: false },
   },
 });
@@ -49,7 +52,7 @@ function add(content) {
   const name = `${hash}.bin`;
   const path = join(target, name);
   if (!named.has(name) && !existsSync(path)) {
-    const packed = gzipSync(content, { level: 9 });
+    const packed = gzipSync(content, { level: content.length > LARGE_BYTES ? 6 : 9 });
     bytesStored += packed.length;
     writeFileSync(`${path}.new`, packed);
     renameSync(`${path}.new`, path);
@@ -115,6 +118,17 @@ function addPyodide() {
   return { version, fetched };
 }
 
+/** The directory with h11, which parses HTTP, and packaging, which parses versions. */
+function pythonPackages() {
+  const code = "import h11, packaging, os; print(os.path.dirname(h11.__path__[0]))";
+  for (const python of [join(root, ".venv/bin/python"), "python3"]) {
+    const { status, stdout } = spawnSync(python, ["-c", code], { encoding: "utf8" });
+    if (status === 0) return stdout.trim();
+  }
+  console.error("make-assets: Python lacks a library: run 'make build' first, or pip install h11 packaging");
+  process.exit(1);
+}
+
 if (!existsSync(join(options.image, "manifest.json"))) {
   console.error(`make-assets: no user space in ${options.image}: run 'make build' first`);
   process.exit(1);
@@ -122,11 +136,15 @@ if (!existsSync(join(options.image, "manifest.json"))) {
 rmSync(join(target, "pyodide"), { recursive: true, force: true });
 mkdirSync(join(target, "pyodide"), { recursive: true });
 const pyodide = addPyodide();
-const kernel = await kernelArchive(join(root, "src"));
+const kernel = await kernelArchive(join(root, "src"), pythonPackages());
 const layout = addImage(options.image, {
   "kernel.zip": kernel,
   "python_stdlib.zip": readFileSync(join(pyodideDirectory, "python_stdlib.zip")),
 });
+// The second stage of the build, which takes long: it may be missing.
+const hasPackages = existsSync(join(options.packages, "manifest.json"));
+const packages = hasPackages ? addImage(options.packages, {}) : null;
+if (!hasPackages) console.log("make-assets: no compiled packages: 'make packages' builds them");
 let snapshot = null;
 if (!options["no-snapshot"]) {
   snapshot = add(await kernelSnapshot(kernel, options.image));
@@ -134,6 +152,7 @@ if (!options["no-snapshot"]) {
 const index = {
   format: 1,
   layout,
+  packages,
   pyodide: pyodide.fetched,
   pyodideVersion: pyodide.version,
   snapshot,

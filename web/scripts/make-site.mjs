@@ -1,21 +1,46 @@
-// Makes site/: the playground, complete, for any static web server that sends the two headers.
+// Makes the playground in two forms: site/, complete, for any static web server, and the front end
+// alone in src/wasmsand/_playground, which `wasmsand serve --playground` sends.
 //
-// Rules: assets are hard links to those in assets/, if the file system allows it.
+// Usage: node scripts/make-site.mjs [--front-end]. Rules: playground/headers.json is the only source
+// of the headers, and of the policy in the page itself. Assets are hard links, if possible.
 
-import { copyFileSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import {
+  copyFileSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync,
+  writeFileSync,
+} from "node:fs";
 import { build } from "esbuild";
 import { browserOptions, workers } from "./bundles.mjs";
 
+const FRONT_END = "../src/wasmsand/_playground";
+const PAGE = "index.html";
+
 process.chdir(new URL("..", import.meta.url).pathname);
-rmSync("site", { recursive: true, force: true });
-mkdirSync("site", { recursive: true });
-await build({
-  ...browserOptions, outdir: "site", minify: true, sourcemap: false,
-  entryPoints: {
-    main: "playground/src/main.ts", "service-worker": "playground/src/service-worker.ts", ...workers,
-  },
-});
-copyFileSync("playground/index.html", "site/index.html");
+const headers = JSON.parse(readFileSync("playground/headers.json", "utf8"));
+
+/** The page for a back end: "page" or "server". */
+function pageFor(backend) {
+  // `frame-ancestors` works in a header only.
+  const policy = headers[PAGE]["Content-Security-Policy"].replace(/; frame-ancestors [^;]+/, "");
+  return readFileSync(`playground/${PAGE}`, "utf8")
+    .replace("{backend}", backend)
+    .replace("{policy}", policy);
+}
+
+async function makeFrontEnd(target, backend, further) {
+  const place = `${target}.new`;
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place, { recursive: true });
+  await build({
+    ...browserOptions, outdir: place, minify: true, sourcemap: false,
+    entryPoints: { main: "playground/src/main.ts", ...further },
+  });
+  writeFileSync(`${place}/${PAGE}`, pageFor(backend));
+  copyFileSync("playground/headers.json", `${place}/headers.json`);
+  return () => {
+    rmSync(target, { recursive: true, force: true });
+    renameSync(place, target);
+  };
+}
 
 function copyTree(from, to) {
   mkdirSync(to, { recursive: true });
@@ -31,5 +56,14 @@ function copyTree(from, to) {
     }
   }
 }
-copyTree("assets", "site/assets");
-console.log("make-site: site/ is the playground");
+
+(await makeFrontEnd(FRONT_END, "server", {}))();
+console.log(`make-site: src/wasmsand/_playground is the page of 'wasmsand serve --playground'`);
+if (!process.argv.includes("--front-end")) {
+  const finish = await makeFrontEnd("site", "page", {
+    "service-worker": "playground/src/service-worker.ts", ...workers,
+  });
+  copyTree("assets", "site.new/assets");
+  finish();
+  console.log("make-site: site/ is the playground");
+}

@@ -1,4 +1,4 @@
-// Prints how much a page transfers: for the first `echo hi`, and for the first Python.
+// Prints how much a page transfers: for the first `echo hi`, the first Python, and the first numpy.
 //
 // Usage: node scripts/sizes.mjs. It needs dist/, assets/ and Chromium. Fails over budget.
 
@@ -31,7 +31,7 @@ const boot = await took({
   },
 });
 console.log(`boot: ${Math.round(boot.ms)} ms${boot.fromSnapshot ? ", from a stored memory" : ""}`);
-for (const [name, command] of STEPS) {
+async function step(name, command) {
   const result = await took({
     code: async (script) => {
       const began = performance.now();
@@ -49,6 +49,23 @@ for (const [name, command] of STEPS) {
       `exit code ${result.exitCode}, ${Math.round(result.ms)} ms${result.stderr}`,
   );
 }
+
+for (const [name, command] of STEPS) await step(name, command);
+// Compiled packages, in a sandbox of their own.
+const problem = await took({
+  code: async () => {
+    const { Sandbox } = await import("/dist/browser/index.js");
+    window.sandbox.destroy();
+    try {
+      window.sandbox = await Sandbox.create({ packages: ["numpy"], timeoutMs: null });
+    } catch (error) {
+      if (error.name !== "PackageError") throw error;
+      return error.message;
+    }
+  },
+});
+if (problem) console.log(`packages: skipped: ${problem}`);
+else await step("import numpy", "python3 -c 'import numpy'");
 if (process.argv.includes("--files")) {
   for (const { path, bytes } of server.sent) console.log(String(bytes).padStart(10), path);
 }

@@ -1,9 +1,9 @@
 // A static web server for tests and for the playground.
 //
-// Owns the headers that make a page cross-origin isolated. Rules: it listens on loopback only, and
-// serves only files below its root. It counts the bytes that it sends.
+// Rules: it listens on loopback only, and serves only files below its root, with the headers that
+// playground/headers.json has for all files and for this one. It counts the bytes that it sends.
 
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 
@@ -12,20 +12,19 @@ const TYPES = {
   ".css": "text/css", ".json": "application/json", ".wasm": "application/wasm",
   ".map": "application/json", ".bin": "application/octet-stream", ".svg": "image/svg+xml",
 };
-const ISOLATED = {
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-embedder-policy": "require-corp",
-  "cross-origin-resource-policy": "same-origin",
-};
+const HEADERS = JSON.parse(
+  readFileSync(new URL("../playground/headers.json", import.meta.url), "utf8"),
+);
 
 /**
  * Serve a directory. `options.isolated` is false for a page without the headers; `options.change`
- * may replace the path of a file: (path) => path | null.
+ * may replace the path of a file: (path) => path | null. `options.hold` may delay an answer:
+ * (path) => promise.
  */
 export function serve(root, options = {}) {
-  const { isolated = true, port = 0, change = (path) => path } = options;
+  const { isolated = true, port = 0, change = (path) => path, hold = async () => {} } = options;
   const sent = [];
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     const url = new URL(request.url, "http://localhost");
     let path = normalize(decodeURIComponent(url.pathname));
     if (path.endsWith("/")) path += "index.html";
@@ -37,10 +36,11 @@ export function serve(root, options = {}) {
     } catch {
       // not there
     }
-    const headers = isolated ? { ...ISOLATED } : {};
+    const headers = isolated ? { ...HEADERS["*"], ...HEADERS[path.slice(1)] } : {};
     if (size < 0) return response.writeHead(404, headers).end("not found");
     const lasting = file.endsWith(".bin");
     sent.push({ path, bytes: size });
+    await hold(path);
     response.writeHead(200, {
       ...headers,
       "content-type": TYPES[extname(file)] ?? "application/octet-stream",

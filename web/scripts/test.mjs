@@ -1,4 +1,4 @@
-// Runs the tests: node scripts/test.mjs [node] [browser] [playground] [-- arguments of node --test].
+// Runs the tests: node scripts/test.mjs [node] [server] [browser] [lacking] [playground] [-- arguments of node --test].
 //
 // Rules: the tests need Node 24; if this one is older, the npm package `node` has a newer one. The
 // tests of the browser are skipped, with a message, if there is no Chromium and none can be had.
@@ -7,6 +7,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { build } from "esbuild";
 import { node24 } from "./node24.mjs";
+
+const KINDS = ["node", "server", "browser", "lacking", "playground"];
 
 process.chdir(new URL("..", import.meta.url).pathname);
 const words = process.argv.slice(2);
@@ -25,15 +27,16 @@ must(node, "scripts/build.mjs");
 must(node, "scripts/make-site.mjs");
 await build({
   bundle: true, format: "esm", platform: "node", packages: "external", outdir: "dist/tests",
-  entryPoints: ["tests/node.test.ts", "tests/browser.test.ts", "tests/playground.test.ts"], logLevel: "warning",
+  entryPoints: KINDS.map((kind) => `tests/${kind}.test.ts`), logLevel: "warning",
   external: ["../../scripts/*"],
 });
 await build({
   bundle: true, format: "esm", platform: "browser", outdir: "dist/tests", logLevel: "warning",
   entryPoints: ["tests/page.ts"], external: ["/dist/*"],
 });
-const files = (kinds.length ? kinds : ["node", "browser", "playground"]).map((kind) => `dist/tests/${kind}.test.js`);
+const files = (kinds.length ? kinds : KINDS).map((kind) => `dist/tests/${kind}.test.js`);
 const done = spawnSync(node, ["--test", "--test-concurrency=1", ...further, ...files], {
   stdio: "inherit",
+  env: { ...process.env, NODE_EXTRA_CA_CERTS: "tests/server-certificate.pem" },
 });
 process.exit(done.status ?? 1);

@@ -4,12 +4,15 @@
 //   ├── FileError                 .path
 //   │   ├── NotFoundError, AlreadyExistsError, NotDirectoryError, IsDirectoryError,
 //   │   ├── DirectoryNotEmptyError, PermissionDeniedError, NoSpaceError
-//   │   └── InvalidPathError
+//   │   ├── InvalidPathError
+//   │   └── MountError            a directory of this machine cannot be mounted
 //   ├── CommandError              a command cannot be started or written to
 //   ├── InvalidArgumentError      an option or an argument is wrong
+//   ├── PackageError              a Python package cannot be had
 //   ├── UnsupportedError          this host does not offer it
 //   ├── SandboxClosedError        the sandbox was destroyed
 //   │   └── SandboxCrashedError   its worker failed
+//   ├── ServerError               .status, .code: `wasmsand serve` refuses, or cannot be reached
 //   ├── HostError                 the browser or Node lacks something that a sandbox needs
 //   └── AssetError                a file of the package is missing or damaged
 //
@@ -64,6 +67,12 @@ export class CommandError extends SandboxError {
 export class InvalidArgumentError extends SandboxError {
   override readonly name = "InvalidArgumentError";
 }
+export class PackageError extends SandboxError {
+  override readonly name = "PackageError";
+}
+export class MountError extends FileError {
+  override readonly name = "MountError";
+}
 export class UnsupportedError extends SandboxError {
   override readonly name = "UnsupportedError";
 }
@@ -76,6 +85,13 @@ export class SandboxCrashedError extends SandboxClosedError {
 export class HostError extends SandboxError {
   override readonly name = "HostError";
 }
+export class ServerError extends SandboxError {
+  override readonly name = "ServerError";
+
+  constructor(message: string, readonly status: number, readonly code: string) {
+    super(message, "EIO");
+  }
+}
 export class AssetError extends SandboxError {
   override readonly name = "AssetError";
 }
@@ -83,9 +99,10 @@ export class AssetError extends SandboxError {
 const FILE_ERRORS: Record<string, typeof FileError> = {
   FileError, NotFoundError, AlreadyExistsError, NotDirectoryError, IsDirectoryError,
   DirectoryNotEmptyError, PermissionDeniedError, NoSpaceError, InvalidPathError,
+  MountError,
 };
 const OTHER_ERRORS: Record<string, typeof SandboxError> = {
-  CommandError, UnsupportedError, AssetError,
+  CommandError, UnsupportedError, AssetError, PackageError,
   TypeError: InvalidArgumentError,
   ValueError: InvalidArgumentError,
 };

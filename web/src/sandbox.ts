@@ -6,19 +6,25 @@
 
 import { bytesOf, textOf } from "./bytes.js";
 import { StartedCommand, Terminal } from "./commands.js";
-import { Connection } from "./connection.js";
+import type { Connection } from "./connection.js";
 import { InvalidArgumentError } from "./errors.js";
+import { KernelConnection } from "./kernel-connection.js";
 import type { BootReport } from "./messages.js";
 import { runResult, type RunAnswer } from "./results.js";
+import { connectSandbox } from "./server/connecting.js";
+import { ServerConnection } from "./server/server-connection.js";
 import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js";
 import { runLimits, streamedRun, type RunLimits } from "./streamed-run.js";
-import { toolResult, type ToolCall } from "./tools.js";
+import { RunTool, type ToolCall } from "./tools.js";
 import type {
-  FileInfo, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions, StartOptions, Usage,
+  ConnectOptions, FileInfo, MountMode, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions,
+  StartOptions, Usage,
 } from "./types.js";
-import { assetsPlace, defaultAssets, listPrograms } from "#platform/page";
+import { assetsPlace, defaultAssets, hostDirectory, listPrograms } from "#platform/page";
 
 const MIB = 1024 * 1024;
+/** Node waits 5 minutes for an answer, proxies often less. */
+const LONGEST_REQUEST_MS = 50_000;
 const PROGRAM_DIRECTORY = "/usr/local/bin";
 
 type WireFile = Omit<FileInfo, "mtimeMs"> & { mtimeNs: string };
@@ -35,31 +41,52 @@ function programName(file: string): string {
 /** The options of `create` as the service knows them. */
 function serviceOptions(options: SandboxOptions): object {
   const { assets, wasmDir, fastStart, fsLimitMb, memoryLimitMb, ...known } = options;
+  const mounts = Object.entries(known.mounts ?? {}).map(([path, mount]) => {
+    const { source, mode } = typeof mount === "string" ? { source: mount, mode: undefined } : mount;
+    return [path, { source: hostDirectory(source), mode: mode ?? "read-only" }];
+  });
+  if (mounts.length) known.mounts = Object.fromEntries(mounts);
   if (fsLimitMb !== undefined) known.fsLimitBytes ??= fsLimitMb * MIB;
   if (memoryLimitMb !== undefined) known.memoryLimitBytes ??= memoryLimitMb * MIB;
   return known;
 }
 
 export class Sandbox {
+  private readonly runTool = new RunTool(this);
+
   private constructor(
     private readonly connection: Connection,
     /** How the kernel started. */
     readonly boot: BootReport,
     private readonly limits: RunLimits,
+    private readonly makeTwin: (original: Sandbox) => Promise<Sandbox>,
   ) {}
+
+  private readonly mounted = new Map<string, { source: string; mode: MountMode }>();
 
   static async create(options: SandboxOptions = {}): Promise<Sandbox> {
     const assets = options.assets === undefined ? defaultAssets() : assetsPlace(options.assets);
-    const { connection, report } = await Connection.open(assets, options.fastStart !== false);
+    const { connection, report } = await KernelConnection.open(assets, options.fastStart !== false);
     try {
       await connection.request("create", serviceOptions(options));
-      const sandbox = new Sandbox(connection, report, runLimits(options));
+      const sandbox = new Sandbox(
+        connection, report, runLimits(options), (original) => original.twinOfPage(options),
+      );
       if (options.wasmDir) await sandbox.addPrograms(options.wasmDir);
       return sandbox;
     } catch (error) {
       connection.close();
       throw error;
     }
+  }
+
+  /** Use a sandbox of `wasmsand serve`: a new one, or the one with the id. */
+  static async connect(url: string | URL, options: ConnectOptions = {}): Promise<Sandbox> {
+    const { connection, report, limits } = await connectSandbox(url, options);
+    return new Sandbox(connection, report, limits, async () => {
+      const { id } = (await connection.request<{ id: string }>("fork")).result;
+      return Sandbox.connect(url, { ...(options.token !== undefined && { token: options.token }), id });
+    });
   }
 
   private async addPrograms(place: string | URL): Promise<void> {
@@ -77,11 +104,17 @@ export class Sandbox {
   async run(command: string, options: RunOptions = {}): Promise<RunResult> {
     if (typeof command !== "string") throw new InvalidArgumentError("command must be a string");
     const { stdin, signal, onStdout, onStderr, ...params } = options;
-    if (signal || onStdout || onStderr) {
+    if (signal || onStdout || onStderr || this.isLong(options)) {
       return streamedRun(this.connection, command, options, this.limits);
     }
     const data = stdin === undefined ? null : bytesOf(stdin);
     return runResult(await this.connection.request<RunAnswer>("run", { command, ...params }, data));
+  }
+
+  /** Whether a run may take longer than a request to a server may wait for its answer. */
+  private isLong({ timeoutMs = this.limits.timeoutMs }: RunOptions): boolean {
+    const isServed = this.connection instanceof ServerConnection;
+    return isServed && (timeoutMs === null || timeoutMs > LONGEST_REQUEST_MS);
   }
 
   /** Start a command, and go on while it runs. An array is a program and its arguments. */
@@ -240,14 +273,80 @@ export class Sandbox {
     await this.connection.request("load", {}, state);
   }
 
+  /** Another sandbox with the same files, environment, options and network rules. Processes,
+   *  sessions, snapshots and changes in mounts are not copied. */
+  fork(): Promise<Sandbox> {
+    return this.makeTwin(this);
+  }
+
+  private async twinOfPage(options: SandboxOptions): Promise<Sandbox> {
+    const [state, rules] = await Promise.all([this.save(), this.networkRules()]);
+    const twin = await Sandbox.create(options);
+    try {
+      if (rules.allow.length) await twin.allowNetwork(rules.allow);
+      if (rules.deny.length) await twin.denyNetwork(rules.deny);
+      for (const [path, mount] of this.mounted) await twin.mount(mount.source, path, mount);
+      await twin.load(state);
+      return twin;
+    } catch (error) {
+      twin.destroy();
+      throw error;
+    }
+  }
+
+  // Directories of this machine, on Node.
+
+  /** Show a directory of this machine to programs. */
+  async mount(
+    directory: string, path: string, options: { mode?: MountMode } = {},
+  ): Promise<void> {
+    const mount = { source: hostDirectory(directory), mode: options.mode ?? "read-only" };
+    await this.connection.request("mount", { path, ...mount });
+    this.mounted.set(path, mount);
+  }
+
+  async unmount(path: string, options: { force?: boolean } = {}): Promise<void> {
+    await this.connection.request("unmount", { path, ...options });
+    this.mounted.delete(path);
+  }
+
+  // The network.
+
   /** Allow programs to reach these hosts. */
   async allowNetwork(rules: string[]): Promise<void> {
     await this.connection.request("network.allow", { rules });
   }
 
+  /** Deny what another rule allows. */
+  async denyNetwork(rules: string[]): Promise<void> {
+    await this.connection.request("network.deny", { rules });
+  }
+
+  async networkRules(): Promise<{ allow: string[]; deny: string[] }> {
+    const answer = await this.connection.request<{ allow: string[]; deny: string[] }>("network.rules");
+    return answer.result;
+  }
+
+  /** The newest look-ups, connections and requests, oldest first. */
+  async networkLog(): Promise<NetworkEvent[]> {
+    const answer = await this.connection.request<{ events: NetworkEvent[] }>("network.log");
+    return answer.result.events;
+  }
+
   /** Answer a call of the tool `sandbox_run` by a language model. */
   async callTool(call: ToolCall): Promise<Record<string, unknown>> {
-    return toolResult(this, call);
+    return this.runTool.call(call);
+  }
+
+  /** The id of a server's sandbox; null for a sandbox of this page or process. */
+  get id(): string | null {
+    return this.connection instanceof ServerConnection ? this.connection.id : null;
+  }
+
+  /** Leave a server's sandbox as it is, for a later `connect` with its id. Others end. */
+  disconnect(): void {
+    if (this.connection instanceof ServerConnection) this.connection.leave();
+    else this.connection.close();
   }
 
   /** End everything. */

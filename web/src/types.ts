@@ -24,9 +24,83 @@ export interface SandboxOptions {
   maxInodes?: number;
   env?: Record<string, string>;
   cwd?: string;
+  /** Python packages that can be imported from the start, such as ["numpy", "pandas"]; or "all". */
+  packages?: string[] | "all";
+  /** Directories of this machine, by their path in the sandbox. Only on Node. */
+  mounts?: Record<string, string | { source: string; mode?: MountMode }>;
+  /** What programs may reach: rules such as "api.example.com:443", or an object. Default: nothing. */
+  network?: string[] | NetworkOptions;
   /** Whether Python may start from a stored memory, which is quicker. Default true. */
   fastStart?: boolean;
 }
+
+/** Options of a sandbox on a server. Those of a new sandbox cannot be given together with `id`. */
+export interface ConnectOptions {
+  /** Who you are, unless the server needs no tokens. */
+  token?: string;
+  /** A sandbox that is there already. */
+  id?: string;
+  /** Create the sandbox from what `save` of a server's sandbox has returned. */
+  state?: Uint8Array;
+  timeoutMs?: number | null;
+  fsLimitBytes?: number;
+  memoryLimitBytes?: number;
+  maxProcesses?: number;
+  maxOpenFiles?: number;
+  maxOutputBytes?: number;
+  maxInodes?: number;
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Python packages of the server's image. */
+  packages?: string[];
+  /** Hosts that its programs may reach, within what the token may allow. */
+  network?: string[];
+  /** The server kills the sandbox when it was unused for this long. */
+  idleSeconds?: number;
+  lifetimeSeconds?: number;
+  metadata?: Record<string, string>;
+}
+
+/** What programs may reach. A rule has the form `[METHODS ]host[:port][/path]`. */
+export interface NetworkOptions {
+  allow?: string[];
+  /** Always wins. */
+  deny?: string[];
+  /** Headers that are added outside the sandbox to requests to a host, by host. */
+  secrets?: Record<string, Record<string, string>>;
+  /** Texts that are replaced outside the sandbox in headers of requests to a host, by host. */
+  placeholders?: Record<string, Record<string, string>>;
+  /** Addresses of names, such as { "api.test": "127.0.0.1:8080" }. Only on Node. */
+  hosts?: Record<string, string>;
+  connectionsAtOnce?: number;
+  connections?: number;
+  bytesIn?: number;
+  bytesOut?: number;
+  requests?: number;
+  /** A second description that also has to allow everything. */
+  ceiling?: NetworkOptions;
+}
+
+/** A look-up, a connection or a request of a program. */
+export interface NetworkEvent {
+  kind: "lookup" | "connection" | "request";
+  allowed: boolean;
+  host: string;
+  port: number;
+  /** Seconds since 1970. */
+  time: number;
+  reason: string;
+  address: string;
+  sent: number;
+  received: number;
+  durationMs: number;
+  method: string;
+  path: string;
+  status: number;
+}
+
+/** "overlay": the sandbox may change its copy; the directory stays as it is. */
+export type MountMode = "read-only" | "overlay";
 
 export interface RunOptions {
   /** What the command reads from its standard input. */

@@ -1,13 +1,11 @@
 // The cases in Chromium.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { cases } from "./cases/index.js";
 import { differentialScripts } from "./cases/scripts.js";
+import { startOutside } from "./outside-server.js";
 import { nativeRun } from "./native.js";
 
 // @ts-expect-error a script without types
@@ -17,6 +15,11 @@ import { serve } from "../../scripts/static-server.mjs";
 
 const root = new URL("../../", import.meta.url).pathname;
 const chromium = findChromium() as string | null;
+/** The browser finds the servers of the tests, and accepts their certificate. */
+const OUTSIDE_FLAGS = [
+  "--host-resolver-rules=MAP web.test 127.0.0.1, MAP *.web.test 127.0.0.1",
+  "--ignore-certificate-errors",
+];
 const skip = chromium ? false : "no Chromium, and apt-get cannot install it";
 
 interface Server {
@@ -34,23 +37,28 @@ describe("in a browser", { skip }, () => {
   let server: Server;
   let browser: Browser;
   let page: Page;
+  let outside: Awaited<ReturnType<typeof startOutside>>;
 
   before(async () => {
     server = await serve(root);
-    browser = await openBrowser(chromium);
+    outside = await startOutside();
+    browser = await openBrowser(chromium, { flags: OUTSIDE_FLAGS });
     page = await browser.context.newPage();
     page.on("console", (message) => console.error(`page: ${message.text()}`));
-    await page.goto(`${server.origin}/tests/page.html`);
+    const { plainPort, securePort, log } = outside;
+    const place = encodeURIComponent(JSON.stringify({ plainPort, securePort, log, hosts: null }));
+    await page.goto(`${server.origin}/tests/page.html?outside=${place}`);
     await page.waitForFunction("globalThis.ready");
   });
 
   after(async () => {
     await browser?.close();
     await server?.close();
+    await outside?.close();
   });
 
   for (const one of cases) {
-    test(one.name, { timeout: 120_000 }, async () => {
+    test(one.name, { timeout: one.timeoutMs ?? 120_000 }, async () => {
       await page.evaluate((name) => (globalThis as any).runCase(name), one.name);
     });
   }
@@ -60,6 +68,37 @@ describe("in a browser", { skip }, () => {
       assert.deepEqual(found, nativeRun(script));
     });
   }
+
+  test("a program that opens a file waits alone for the web server", { timeout: 120_000 }, async () => {
+    let release = () => {};
+    let held: Promise<void> | null = null;
+    const slow = (await serve(root, {
+      hold: (path: string) => (path.endsWith(".bin") ? held ?? Promise.resolve() : Promise.resolve()),
+    })) as Server;
+    const second = await browser.context.newPage();
+    try {
+      await second.goto(`${slow.origin}/tests/page.html`);
+      await second.waitForFunction("globalThis.ready");
+      const run = (script: string) =>
+        second.evaluate((text) => (globalThis as any).runScript(text), script);
+      await run("ls -R /usr/share > /dev/null; cat /dev/null; true");
+      held = new Promise((resolve) => (release = resolve));
+      const before = slow.sent.length;
+      const reading = run("cat /usr/share/*/* 2>/dev/null | wc -c");
+      let isDone = false;
+      void reading.then(() => (isDone = true));
+      while (slow.sent.length === before) await run("sleep 0.1"); // the page asks for the file
+      assert.equal((await run("echo meanwhile")).stdout, "meanwhile\n");
+      assert.equal(isDone, false);
+      release();
+      held = null;
+      assert.ok(Number((await reading).stdout) > 10_000);
+    } finally {
+      release();
+      await second.close();
+      await slow.close();
+    }
+  });
 
   test("assets are kept: a second page fetches none", { timeout: 60_000 }, async () => {
     const before = server.sent.length;
@@ -71,79 +110,5 @@ describe("in a browser", { skip }, () => {
     const fetched = server.sent.slice(before).filter(({ path }) => path.endsWith(".bin"));
     assert.deepEqual(fetched, []);
     await second.close();
-  });
-});
-
-/** The error of `Sandbox.create` on a page that `prepare` has changed. */
-async function failure(
-  options: { isolated?: boolean; change?: (path: string) => string | null },
-  prepare: (page: Page) => Promise<unknown> = async () => {},
-): Promise<{ name: string; message: string }> {
-  const server = (await serve(root, options)) as Server;
-  const browser = (await openBrowser(chromium)) as Browser;
-  try {
-    const page = await browser.context.newPage();
-    await prepare(page);
-    await page.goto(`${server.origin}/tests/page.html`);
-    await page.waitForFunction("globalThis.ready");
-    return await page.evaluate(async () => {
-      try {
-        await (globalThis as any).api.Sandbox.create();
-      } catch (error) {
-        const { name, message } = error as Error;
-        return { name, message };
-      }
-      return { name: "none", message: "it was created" };
-    });
-  } finally {
-    await browser.close();
-    await server.close();
-  }
-}
-
-describe("what a page may lack", { skip }, () => {
-  test("storage: everything works without it", { timeout: 60_000 }, async () => {
-    const place = mkdtempSync(join(tmpdir(), "wasmsand-denied-"));
-    const worker = join(place, "asset-worker.js");
-    const denied = "{ open: () => Promise.reject(new DOMException('denied', 'SecurityError')) }";
-    const original = readFileSync(join(root, "dist/browser/asset-worker.js"), "utf8");
-    const prefix = `Object.defineProperty(globalThis, "caches", { value: ${denied} });\n`;
-    writeFileSync(worker, prefix + original);
-    const change = (path: string) => (path.endsWith("asset-worker.js") ? worker : path);
-    assert.equal((await failure({ change })).message, "it was created");
-    rmSync(place, { recursive: true });
-  });
-
-  test("cross-origin isolation: the message names the headers", { timeout: 60_000 }, async () => {
-    const error = await failure({ isolated: false });
-    assert.equal(error.name, "HostError");
-    assert.match(error.message, /Cross-Origin-Opener-Policy: same-origin/);
-  });
-
-  test("final exception handling: the message names browsers", { timeout: 60_000 }, async () => {
-    const error = await failure({}, (page) =>
-      page.addInitScript(() => Object.assign(WebAssembly, { validate: () => false })),
-    );
-    assert.match(error.message, /final exception handling.*Chrome or Edge 137/);
-  });
-
-  test("shared memory: the message says so", { timeout: 60_000 }, async () => {
-    const error = await failure({}, (page) =>
-      page.addInitScript("delete globalThis.SharedArrayBuffer"),
-    );
-    assert.match(error.message, /SharedArrayBuffer/);
-  });
-
-  test("an asset with another content: it is named", { timeout: 60_000 }, async () => {
-    const other = join(root, "package.json");
-    const error = await failure({ change: (path) => (path.endsWith(".bin") ? other : path) });
-    assert.equal(error.name, "AssetError");
-    assert.match(error.message, /does not have the content that its name says/);
-  });
-
-  test("assets at all: the message names the option", { timeout: 60_000 }, async () => {
-    const error = await failure({ change: (path) => (path.includes("/assets/") ? null : path) });
-    assert.equal(error.name, "AssetError");
-    assert.match(error.message, /the server says 404.*option 'assets'/);
   });
 });

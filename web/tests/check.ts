@@ -4,10 +4,13 @@
 
 export interface Case {
   name: string;
+  /** Default: 120,000. */
+  timeoutMs?: number;
   run(world: World): Promise<void>;
 }
 
 import type * as api from "../src/index.js";
+import type { OutsidePlace } from "./outside-server.js";
 
 /** What a case gets. */
 export interface World {
@@ -16,6 +19,8 @@ export interface World {
   shared: api.Sandbox;
   /** Where a store of states may be. */
   storePlace: string;
+  /** Servers that programs may reach. */
+  outside: OutsidePlace;
   /** A sandbox of its own, which ends with the case. */
   create(options?: api.SandboxOptions): Promise<api.Sandbox>;
 }

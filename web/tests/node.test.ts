@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,15 +13,19 @@ import { gunzipSync } from "node:zlib";
 import type { AssetIndex, Layout } from "../src/assets/layout.js";
 import { cases } from "./cases/index.js";
 import { differentialScripts } from "./cases/scripts.js";
+import { startOutside } from "./outside-server.js";
 import { nativeRun } from "./native.js";
 import { Worlds } from "./world.js";
 
 const root = new URL("../../", import.meta.url);
 const api = (await import(new URL("dist/node/index.js", root).href)) as typeof import("../src/index.js");
 const storePlace = mkdtempSync(join(tmpdir(), "wasmsand-states-"));
-const worlds = new Worlds(api, storePlace);
+const outside = await startOutside();
+const names = ["web.test", "other.web.test"];
+const hosts = Object.fromEntries(names.map((name) => [name, "127.0.0.1"]));
+const worlds = new Worlds(api, storePlace, { ...outside, hosts });
 
-for (const one of cases) test(one.name, { timeout: 120_000 }, () => worlds.run(one));
+for (const one of cases) test(one.name, { timeout: one.timeoutMs ?? 120_000 }, () => worlds.run(one));
 for (const script of differentialScripts) {
   test(`as native bash: ${script}`, { timeout: 60_000 }, async () => {
     assert.deepEqual(await worlds.script(script), nativeRun(script));
@@ -65,6 +71,50 @@ test("wasmDir adds every program of a directory", { timeout: 60_000 }, async () 
   rmSync(place, { recursive: true });
 });
 
+test("a directory of this machine is shown, and nothing outside of it", { timeout: 120_000 }, async () => {
+  const place = mkdtempSync(join(tmpdir(), "wasmsand-mount-"));
+  const secret = mkdtempSync(join(tmpdir(), "wasmsand-secret-"));
+  writeFileSync(join(secret, "key"), "secret");
+  mkdirSync(join(place, "sub"));
+  writeFileSync(join(place, "sub", "a.txt"), "text\n");
+  writeFileSync(join(place, "large"), Buffer.alloc(3_000_000, "l"));
+  symlinkSync(secret, join(place, "out"));
+  symlinkSync(join(secret, "key"), join(place, "out-file"));
+  symlinkSync("sub/a.txt", join(place, "in-file"));
+  const mounts = { "/mnt/data": place, "/mnt/own": { source: place, mode: "overlay" as const } };
+  const sandbox = await api.Sandbox.create({ mounts });
+  const run = (command: string) => sandbox.run(command);
+  const read = await run("cd /mnt/data; cat sub/a.txt in-file; wc -c < large; ls");
+  assert.equal(read.stdout, "text\ntext\n3000000\nin-file\nlarge\nout\nout-file\nsub\n");
+  assert.notEqual((await run("cat /mnt/data/out/key || cat /mnt/data/out-file")).exitCode, 0);
+  assert.notEqual((await run("echo x > /mnt/data/sub/a.txt || touch /mnt/data/new")).exitCode, 0);
+  const own = await run("cd /mnt/own; echo more >> sub/a.txt; rm large; cat sub/a.txt; ls");
+  assert.equal(own.stdout, "text\nmore\nin-file\nout\nout-file\nsub\n");
+  assert.equal(readFileSync(join(place, "sub", "a.txt"), "utf8"), "text\n");
+  assert.equal(new TextDecoder().decode(await sandbox.readFile("/mnt/data/sub/a.txt")), "text\n");
+  writeFileSync(join(place, "sub", "a.txt"), "changed\n");
+  assert.equal((await run("cat /mnt/data/sub/a.txt")).stdout, "changed\n");
+  // A directory that becomes a link to the outside is not followed.
+  renameSync(join(place, "sub"), join(place, "was"));
+  symlinkSync(secret, join(place, "sub"));
+  assert.doesNotMatch((await run("cat /mnt/data/sub/key")).stdout, /secret/);
+  await assert.rejects(sandbox.mount("/nowhere/at/all", "/mnt/no"), api.MountError);
+  await assert.rejects(sandbox.mount(place, "/proc"), api.InvalidArgumentError);
+  await sandbox.unmount("/mnt/data");
+  assert.equal((await run("ls /mnt/data")).stdout, "");
+  sandbox.destroy();
+  for (const directory of [place, secret]) rmSync(directory, { recursive: true });
+});
+
+test("L183: an older Node is refused, and the message says what is needed", { timeout: 60_000 }, () => {
+  const code = `
+    Object.defineProperty(process.versions, "node", { value: "22.20.0" });
+    const { Sandbox } = await import(${JSON.stringify(new URL("dist/node/index.js", root).href)});
+    await Sandbox.create().catch((error) => console.log(error.name, error.message));`;
+  const done = spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" });
+  assert.match(done.stdout, /^HostError .*use Node 24 or newer/);
+});
+
 test("missing assets are named", { timeout: 60_000 }, async () => {
   await assert.rejects(api.Sandbox.create({ assets: "/nowhere" }), (error: Error) => {
     assert.ok(error instanceof api.AssetError);
@@ -105,5 +155,6 @@ test("a process that has used a sandbox ends by itself", { timeout: 60_000 }, ()
 
 after(async () => {
   await worlds.end();
+  await outside.close();
   rmSync(storePlace, { recursive: true });
 });

@@ -6,7 +6,8 @@ import { Worlds } from "./world.js";
 
 // @ts-expect-error the bundle of the package, as pages import it
 const api = (await import("/dist/browser/index.js")) as typeof package_;
-const worlds = new Worlds(api, "states-of-tests");
+const outside = JSON.parse(new URLSearchParams(location.search).get("outside") ?? "{}");
+const worlds = new Worlds(api, "states-of-tests", outside);
 
 Object.assign(globalThis, {
   api,

@@ -1,6 +1,7 @@
-// The playground in Chromium: terminal, files, Python, reload, offline, a server without headers.
+// The playground in Chromium: the same page with a sandbox of its own and with one of a server.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
@@ -9,13 +10,19 @@ import type { BrowserContext, Page } from "playwright-core";
 import { findChromium, openBrowser } from "../../scripts/browser.mjs";
 // @ts-expect-error a script without types
 import { serve } from "../../scripts/static-server.mjs";
+// @ts-expect-error a script without types
+import { missingServer, startWasmsand } from "../../scripts/wasmsand.mjs";
 
 const site = join(new URL("../../", import.meta.url).pathname, "site");
 const chromium = findChromium() as string | null;
 const skip = chromium ? false : "no Chromium, and apt-get cannot install it";
+const skipServer = skip || (missingServer() as string | false);
 
 interface Server {
+  /** Of a static server. */
   origin: string;
+  /** What `wasmsand` has printed. */
+  said(): string;
   close(): Promise<void>;
 }
 interface Browser {
@@ -35,16 +42,144 @@ async function shows(page: Page, text: string): Promise<void> {
   }
 }
 
-async function opened(context: BrowserContext, origin: string): Promise<Page> {
+async function visited(context: BrowserContext): Promise<Page> {
   const page = await context.newPage();
   page.on("console", (message) => console.error(`page: ${message.text()}`));
   page.on("pageerror", (error) => console.error(`page: ${error}`));
-  await page.goto(`${origin}/`);
+  return page;
+}
+
+async function opened(context: BrowserContext, address: string): Promise<Page> {
+  const page = await visited(context);
+  await page.goto(address);
   await shows(page, "user@sandbox:~$");
   return page;
 }
 
-describe("the playground", { skip }, () => {
+async function typed(page: Page, command: string, wanted: string): Promise<void> {
+  await page.click("#terminal");
+  await page.keyboard.type(`${command}\n`);
+  await shows(page, wanted);
+}
+
+async function python(page: Page, code: string, wanted: string): Promise<void> {
+  await page.click("#tab-python");
+  await page.fill("#code", code);
+  await page.press("#code", "Control+Enter");
+  await page.waitForSelector(`#results .run:last-child ${wanted}`);
+}
+
+/** What both back ends do alike. `address` is where the page is. */
+function commonTests(page: () => Promise<Page>): void {
+  test("typed commands show their output; the editor changes files", { timeout: 90_000 }, async () => {
+    const one = await page();
+    await typed(one, "echo $((6*7)) > typed.txt; cat typed.txt", "\n42\n");
+    await one.click("#tab-files");
+    await one.click("#tree >> text=typed.txt");
+    await one.waitForSelector("#editor-form:not([hidden])");
+    assert.equal(await one.inputValue("#text"), "42\n");
+    await one.fill("#text", "edited\n");
+    await one.press("#text", "Control+s");
+    await one.waitForSelector("#status:has-text('saved')");
+    await one.waitForSelector("#editor-changed", { state: "hidden" });
+    await typed(one, "cat typed.txt", "\nedited\n");
+    await one.close();
+  });
+
+  test("job control and vim work in the terminal", { timeout: 90_000 }, async () => {
+    const one = await page();
+    await one.click("#terminal");
+    await one.keyboard.type("sleep 100\n");
+    await one.waitForTimeout(500);
+    await one.keyboard.press("Control+z");
+    await shows(one, "Stopped");
+    await typed(one, "kill %1; wait; echo job$((1+1))done", "\njob2done\n");
+    await one.keyboard.type("vim written.txt\n");
+    await shows(one, "[New]");
+    await one.keyboard.type("ifrom vim");
+    await one.keyboard.press("Escape");
+    await one.keyboard.type(":wq\n");
+    await typed(one, "cat written.txt; echo after", "\nfrom vim\nafter\n");
+    await one.close();
+  });
+
+  test("files are uploaded, dropped, downloaded and deleted", { timeout: 90_000 }, async () => {
+    const one = await page();
+    one.on("dialog", (dialog) => void dialog.accept());
+    await one.click("#tab-files");
+    const buffer = Buffer.from("one\ntwo\n");
+    await one.setInputFiles("#upload", { name: "up.txt", mimeType: "text/plain", buffer });
+    await one.waitForSelector("#tree >> text=up.txt");
+    const dropped = await one.evaluateHandle(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["dropped"], "drop.txt"));
+      return transfer;
+    });
+    await one.dispatchEvent("#terminal", "drop", { dataTransfer: dropped });
+    await one.waitForSelector("#tree >> text=drop.txt");
+    const [download] = await Promise.all([
+      one.waitForEvent("download"), one.click("button[title='Download up.txt']"),
+    ]);
+    assert.equal(readFileSync(await download.path(), "utf8"), "one\ntwo\n");
+    await one.click("button[title='Delete drop.txt']");
+    await one.waitForSelector("#tree >> text=drop.txt", { state: "detached" });
+    await python(one, "len(open('up.txt').readlines())", "pre:text-is('2')");
+    await one.close();
+  });
+
+  test("Python shows pictures, and HTML without rights", { timeout: 90_000 }, async () => {
+    const one = await page();
+    await one.click("#tab-examples");
+    await one.click("text=A picture from Python");
+    const picture = await one.waitForSelector("#results img");
+    await one.waitForFunction((image) => (image as HTMLImageElement).naturalWidth === 256, picture);
+    const hostile =
+      "from IPython.display import HTML\nHTML('''<p>shown</p>" +
+      "<script>parent.document.title = 'owned'; top.location = 'about:blank'</script>" +
+      "<img src=x onerror=\"parent.document.title = 'owned'\">" +
+      "<meta http-equiv=refresh content=\"0; url=/headers.json\">''')";
+    await python(one, hostile, "iframe");
+    const frame = await one.waitForSelector("#results .run:last-child iframe");
+    assert.equal(await frame.getAttribute("sandbox"), "");
+    const inside = (await frame.contentFrame())!;
+    await inside.waitForSelector("text=shown");
+    await one.waitForTimeout(500);
+    assert.equal(inside.url(), "about:srcdoc");
+    assert.equal(await one.title(), "wasmsand playground");
+    await python(one, "while True: pass", ":text('runs')");
+    await one.click("#stop-cell");
+    await one.waitForSelector("#results .run:last-child pre.bad:has-text('KeyboardInterrupt')");
+    await one.close();
+  });
+
+  test("the page can be used with the keyboard alone", { timeout: 90_000 }, async () => {
+    const one = await page();
+    const focused = () => one.evaluate(() => document.activeElement?.id);
+    await one.click("#terminal");
+    await one.keyboard.press("F6");
+    const first = await focused();
+    assert.match(first!, /^tab-/);
+    await one.keyboard.press("ArrowRight");
+    assert.notEqual(await focused(), first);
+    await one.keyboard.press("F6");
+    await typed(one, "echo back$((1+1))", "\nback2\n");
+    await one.close();
+  });
+
+  test("a reload keeps the files", { timeout: 90_000 }, async () => {
+    const one = await page();
+    await typed(one, "echo stays > kept.txt; echo written", "\nwritten\n");
+    await one.waitForFunction(() => (globalThis as any).playground.saved()).catch(async () => {
+      throw new Error(`nothing was saved: ${await one.textContent("#status")}`);
+    });
+    await one.reload();
+    await shows(one, "user@sandbox:~$");
+    await typed(one, "cat kept.txt", "\nstays\n");
+    await one.close();
+  });
+}
+
+describe("the playground with a sandbox of the page", { skip }, () => {
   let server: Server;
   let browser: Browser;
 
@@ -57,62 +192,16 @@ describe("the playground", { skip }, () => {
     await server?.close();
   });
 
-  test("a command typed into the terminal shows its output and its files", { timeout: 90_000 }, async () => {
-    const page = await opened(browser.context, server.origin);
-    await page.click("#terminal");
-    await page.keyboard.type("echo $((6*7)) > typed.txt; cat typed.txt\n");
-    await shows(page, "\n42\n");
-    await page.waitForSelector("#tree >> text=typed.txt");
-    await page.click("#tree >> text=typed.txt");
-    await page.waitForSelector("#editor:not([hidden])");
-    assert.equal(await page.inputValue("#text"), "42\n");
-    await page.fill("#text", "edited\n");
-    await page.click("#editor button[type=submit]");
-    await page.waitForSelector("#status:has-text('saved')");
-    await page.click("#terminal");
-    await page.keyboard.type("cat typed.txt\n");
-    await shows(page, "\nedited\n");
-    await page.close();
-  });
-
-  test("an uploaded file is there, and Python reads it", { timeout: 90_000 }, async () => {
-    const page = await opened(browser.context, server.origin);
-    const buffer = Buffer.from("one\ntwo\n");
-    await page.setInputFiles("#upload", { name: "up.txt", mimeType: "text/plain", buffer });
-    await page.waitForSelector("#tree >> text=up.txt");
-    await page.click("#tab-python");
-    await page.fill("#code", "len(open('up.txt').readlines())");
-    await page.keyboard.press("Control+Enter");
-    await page.waitForSelector("#results pre:text-is('2')");
-    await page.close();
-  });
-
-  test("a reload keeps the files", { timeout: 90_000 }, async () => {
-    const page = await opened(browser.context, server.origin);
-    await page.click("#terminal");
-    await page.keyboard.type("echo stays > kept.txt; echo written\n");
-    await shows(page, "\nwritten\n");
-    await page.waitForFunction(() => (globalThis as any).playground.saved()).catch(async () => {
-      throw new Error(`nothing was saved: ${await page.textContent("#status")}`);
-    });
-    await page.reload();
-    await shows(page, "user@sandbox:~$");
-    await page.click("#terminal");
-    await page.keyboard.type("cat kept.txt\n");
-    await shows(page, "\nstays\n");
-    await page.close();
-  });
+  commonTests(() => opened(browser.context, `${server.origin}/`));
 
   test("it works offline after a visit", { timeout: 90_000 }, async () => {
-    const first = await opened(browser.context, server.origin);
+    const first = await opened(browser.context, `${server.origin}/`);
     await first.reload(); // now through the service worker
     await shows(first, "user@sandbox:~$");
     await first.close();
     await server.close();
-    const page = await opened(browser.context, server.origin);
-    await page.click("#terminal");
-    await page.keyboard.type("echo off$((1+1))line\n");
-    await shows(page, "\noff2line\n");
+    const page = await opened(browser.context, `${server.origin}/`);
+    await typed(page, "echo off$((1+1))line", "\noff2line\n");
     await page.close();
   });
 });
@@ -120,8 +209,82 @@ describe("the playground", { skip }, () => {
 test("a server without the headers is enough for the playground", { skip, timeout: 90_000 }, async () => {
   const server = (await serve(site, { isolated: false })) as Server;
   const browser = (await openBrowser(chromium)) as Browser;
-  const page = await opened(browser.context, server.origin);
+  const page = await opened(browser.context, `${server.origin}/`);
   assert.equal(await page.evaluate(() => crossOriginIsolated), true);
   await browser.close();
   await server.close();
+});
+
+test("`wasmsand playground` serves the page", { skip: skipServer, timeout: 90_000 }, async () => {
+  const server = (await startWasmsand(["playground", "--port", "0"])) as Server & { url: string };
+  const browser = (await openBrowser(chromium)) as Browser;
+  const page = await opened(browser.context, server.url);
+  assert.equal(await page.evaluate(() => crossOriginIsolated), true);
+  const found = await page.request.get(server.url);
+  assert.match(found.headers()["content-security-policy"]!, /script-src 'self';/);
+  await typed(page, "echo py$((1+1))thon", "\npy2thon\n");
+  await browser.close();
+  await server.close();
+});
+
+describe("the playground of `wasmsand serve`", { skip: skipServer }, () => {
+  let server: Server;
+  let browser: Browser;
+  let address: string;
+
+  before(async () => {
+    server = await startWasmsand(["serve", "--port", "0", "--playground"]);
+    for (let tries = 0; !server.said().includes("/playground/") && tries < 100; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    address = /\S+\/playground\/\S+/.exec(server.said())![0];
+    browser = await openBrowser(chromium);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  commonTests(() => opened(browser.context, address));
+
+  test("the token leaves the address, and can be typed instead", { timeout: 90_000 }, async () => {
+    const [place, token] = address.split("#token=") as [string, string];
+    const first = await opened(browser.context, address);
+    assert.equal(first.url(), place);
+    await first.close();
+    const page = await visited(browser.context);
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await page.goto(place);
+    for (const wrong of ["a token that is wrong", "another-wrong-token"]) {
+      await page.fill("#token", wrong);
+      await page.press("#token", "Enter");
+      await page.waitForFunction(
+        () => document.querySelector<HTMLInputElement>("#token")!.validationMessage !== "",
+      );
+    }
+    await page.fill("#token", token);
+    await page.press("#token", "Enter");
+    await shows(page, "user@sandbox:~$");
+    assert.deepEqual(asked.filter((url) => url.includes(token)), []);
+    await page.close();
+  });
+
+  test("starting anew kills the sandbox", { timeout: 90_000 }, async () => {
+    const page = await opened(browser.context, address);
+    page.on("dialog", (dialog) => void dialog.accept());
+    const id = () => page.evaluate(() => sessionStorage.getItem("wasmsand-sandbox"));
+    const before = await id();
+    await typed(page, "touch old; echo made", "\nmade\n");
+    await page.click("#reset");
+    await page.waitForFunction((old) => sessionStorage.getItem("wasmsand-sandbox") !== old, before);
+    await shows(page, "user@sandbox:~$");
+    await typed(page, "ls; echo listed", "listed\n");
+    const token = address.split("#token=")[1]!;
+    const gone = await page.request.get(`${new URL(address).origin}/v1/sandboxes/${before}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    assert.equal(gone.status(), 404);
+    await page.close();
+  });
 });

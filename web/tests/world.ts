@@ -4,14 +4,21 @@
 
 import type * as api from "../src/index.js";
 import type { Case } from "./check.js";
+import type { OutsidePlace } from "./outside-server.js";
 
 export class Worlds {
   private shared: Promise<api.Sandbox> | undefined;
 
-  constructor(private readonly package_: typeof api, private readonly storePlace: string) {}
+  /** `create` makes a sandbox: of this page or process, unless it is given. */
+  constructor(
+    private readonly package_: typeof api, private readonly storePlace: string,
+    private readonly outside: OutsidePlace,
+    private readonly create: (options?: api.SandboxOptions) => Promise<api.Sandbox> =
+      (options) => package_.Sandbox.create(options),
+  ) {}
 
   sandbox(): Promise<api.Sandbox> {
-    return (this.shared ??= this.package_.Sandbox.create());
+    return (this.shared ??= this.create());
   }
 
   async run(one: Case): Promise<void> {
@@ -20,9 +27,10 @@ export class Worlds {
       await one.run({
         api: this.package_,
         storePlace: this.storePlace,
+        outside: this.outside,
         shared: await this.sandbox(),
         create: async (options) => {
-          const sandbox = await this.package_.Sandbox.create(options);
+          const sandbox = await this.create(options);
           made.push(sandbox);
           return sandbox;
         },

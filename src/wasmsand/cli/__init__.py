@@ -27,6 +27,7 @@ from wasmsand.cli import (
     load,
     ls,
     mcp,
+    playground,
     ps,
     python,
     restore,
@@ -55,6 +56,7 @@ examples:
   wasmsand shell                              open an interactive bash; exit or Ctrl-D ends it
   wasmsand rpc                                serve JSON-RPC on standard input and output
   wasmsand serve                              serve sandboxes over HTTP, on http://127.0.0.1:8750
+  wasmsand playground --open                  serve a page in which a sandbox runs
   wasmsand mcp                                serve tools to a client of the Model Context Protocol
   wasmsand doctor                             check the installation and say how to fix it
   wasmsand warm                               compile all programs now
@@ -106,6 +108,7 @@ _SUBCOMMANDS: Mapping[str, Subcommand] = {
     "rpc": rpc,
     "serve": serve,
     "mcp": mcp,
+    "playground": playground,
     "doctor": doctor,
     "warm": warm,
     "completion": completion,

@@ -57,10 +57,16 @@ _PROGRAM_HEADER_INTERPRETER: Final = 3
 
 
 def confine_server(
-    readable: Sequence[str], parent: int | None, *, network: bool = False
+    readable: Sequence[str],
+    parent: int | None,
+    *,
+    network: bool = False,
+    open_files: int | None = None,
+    file_bytes: int | None = None,
 ) -> Barriers:
-    """Confine this process to what a sandbox needs; `network`: it also makes TCP connections.
-    Raises `OSError`, and `ParentGone`."""
+    """Confine this process to what a sandbox needs; `network`: it also makes TCP connections. A
+    process with many sandboxes needs more `open_files`, and larger files (`file_bytes`). Raises
+    `OSError`, and `ParentGone`."""
     compile_ahead([path for path in readable if os.path.isdir(path)])
     # Resolve now what depends on the working directory or on the list of users.
     sys.path[:] = [os.path.abspath(entry) for entry in sys.path if entry]
@@ -77,6 +83,8 @@ def confine_server(
             writable=[str(engine_places.scratch)],
             executable=_interpreter(),
             network=network,
+            open_files=open_files,
+            file_bytes=file_bytes,
             parent=parent,
         )
     )

@@ -79,7 +79,9 @@ def _checks(console: Console) -> Iterator[str]:
     yield _compiled(programs, console)
     yield _packages()
     yield "optional: " + "; ".join(_optional_parts())
+    yield _v86_machine()
     yield _first_command()
+    yield _workers()
     yield _second_barrier()
 
 
@@ -104,6 +106,27 @@ def _optional_parts() -> Iterator[str]:
             yield f"wasmsand {extra} is installed"
         else:
             yield f"wasmsand {extra} is not installed: pip install 'wasmsand[{extra}]'"
+
+
+def _v86_machine() -> str:
+    """Whether the machine of v86 mode is built. It is optional; a damaged one is an error."""
+    from wasmsand.sdk.errors import ImageMissingError
+    from wasmsand.v86.image import find_image
+
+    try:
+        image = find_image()
+    except ImageMissingError as missing:
+        return f"v86 mode: {missing}"
+    for name, digest in image.files.items():
+        try:
+            _check_hash(image.directory / name, digest)
+        except Unhealthy:
+            raise Unhealthy(
+                f"the v86 machine in {image.directory} is damaged ({name}); remove the directory "
+                "and run `wasmsand build v86`"
+            ) from None
+    versions = ", ".join(f"{name} {version}" for name, version in image.versions.items())
+    return f"v86 mode: {versions}"
 
 
 def _engine_version() -> str:
@@ -189,6 +212,16 @@ def _first_command() -> str:
     if (result.stdout, result.exit_code) != ("HELLO\n", 0):
         raise Unhealthy(f"the first command returned {result}: please report this")
     return f"first command: {result.execution_time_ms:.1f} ms"
+
+
+def _workers() -> str:
+    """How many processes `wasmsand serve` has."""
+    from wasmsand.cli.serve import default_workers
+
+    count = default_workers()
+    if count == 1:
+        return "workers of `wasmsand serve`: one process for everything"
+    return f"workers of `wasmsand serve`: {count}, behind the same barriers as isolation='process'"
 
 
 def _second_barrier() -> str:

@@ -9,9 +9,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from wasmsand import __version__
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.options import Mode
 
 _DESCRIPTION: Final = """\
 Serve one sandbox to another program. Each request is a line of JSON on standard input, and each
@@ -63,9 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--disk-image",
         metavar="<PATH>",
         type=Path,
-        help="Path to the disk image file (required for v86 mode). In simple mode the sandbox "
-        "starts with the files of the image, and changes are written to the image at the end; a "
-        "missing image is created",
+        help="Path to the disk image file (required for v86 mode). The sandbox starts with the "
+        "files of the image, and changes are written to the image at the end; a missing image is "
+        "created",
     )
     options.add_argument(
         "--mode",
@@ -82,18 +85,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="Print version information",
     )
     arguments = parser.parse_args(argv)
-    if arguments.mode == "v86":
-        if arguments.disk_image is None:
-            parser.error("--mode v86 needs --disk-image <PATH>")
-        return _fail("v86 mode is not built in yet; use --mode simple", _USAGE_STATUS)
-    return _serve(arguments.memory_limit * _MEBIBYTE, arguments.disk_image)
+    if arguments.mode == "v86" and arguments.disk_image is None:
+        parser.error("--mode v86 needs --disk-image <PATH>")
+    return _serve(arguments.memory_limit * _MEBIBYTE, arguments.disk_image, arguments.mode)
 
 
-def _serve(memory_limit_bytes: int, disk_image: Path | None) -> int:
+def _serve(memory_limit_bytes: int, disk_image: Path | None, mode: Mode) -> int:
     from wasmsand.line.disk import Disk, DiskError
     from wasmsand.line.sandbox import LineSandbox
     from wasmsand.line.server import LineServer
-    from wasmsand.sdk.errors import SandboxError
+    from wasmsand.sdk.errors import ImageMissingError, SandboxError
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.wire.channel import PeerGone, Terminated, claim_stdio, ended_by_signals
 
@@ -105,7 +106,8 @@ def _serve(memory_limit_bytes: int, disk_image: Path | None) -> int:
     try:
         with ended_by_signals(), channel.watched():
             disk = None if disk_image is None else Disk(disk_image)
-            sandbox = LineSandbox(SandboxOptions(memory_limit_bytes=memory_limit_bytes), disk)
+            options = SandboxOptions(memory_limit_bytes=memory_limit_bytes)
+            sandbox = LineSandbox(options, disk, mode)
             try:
                 LineServer(channel, sandbox).serve()
             except PeerGone:
@@ -117,8 +119,12 @@ def _serve(memory_limit_bytes: int, disk_image: Path | None) -> int:
                 sandbox.close()
     except Terminated as ending:  # during start-up or shutdown
         return ending.exit_status
+    except ImageMissingError as error:
+        return _fail(str(error), _USAGE_STATUS)
     except (DiskError, SandboxError) as error:
         return _fail(str(error))
+    except ValueError as error:  # a limit that the machine of v86 mode cannot hold
+        return _fail(str(error), _USAGE_STATUS)
     return status
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
+import secrets
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from wasmsand import __version__
 from wasmsand.cli.failure import CliError
+from wasmsand.cli.logging_format import LogFormat, set_up_logging
 from wasmsand.cli.options import add_network_options, network_of
-from wasmsand.cli.values import byte_count
+from wasmsand.cli.values import byte_count, port_number
 from wasmsand.sdk.options import Isolation
 
 if TYPE_CHECKING:
@@ -36,11 +38,12 @@ examples:
     token = "at least sixteen characters"
     max_sandboxes = 10                # also: max_memory_bytes, max_running_commands
     max_stored_bytes = 1000000000     # with --store; also: max_stored_sandboxes
-    requests_per_second = 20
+    requests_per_second = 20          # also: sandbox_seconds_per_day
     trusted = true                    # its sandboxes run in the server's own process
     all_metrics = true                # /metrics shows this token the whole server
     network = ["*.wikipedia.org:443"] # what its sandboxes may reach at most
 
+  wasmsand serve --playground                   with a web page for people
   wasmsand serve --store /var/lib/wasmsand      sandboxes survive the server
 
   curl -s http://127.0.0.1:8750/openapi.json    describes every request and response
@@ -52,6 +55,17 @@ The reference is docs/protocols/http.md.
 
 _OPTIONS = (
     ("--max-sandboxes", int, "maximum number of sandboxes, of all tokens together"),
+    (
+        "--host-memory",
+        int,
+        "refuse new sandboxes while the server's processes hold more than this of the host's "
+        "memory; with --store, idle ones are put to disk first (default: no limit)",
+    ),
+    (
+        "--max-load",
+        float,
+        "refuse new sandboxes while the host's load average per core is higher (default: no limit)",
+    ),
     ("--max-snapshots", int, "maximum number of snapshots of one sandbox"),
     (
         "--idle-seconds",
@@ -105,7 +119,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """See `Subcommand`."""
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument(
-        "--port", type=_port, help="port to listen on; 0 chooses a free port (default: 8750)"
+        "--port", type=port_number, help="port to listen on; 0 chooses a free port (default: 8750)"
     )
     parser.add_argument(
         "--tokens-file",
@@ -123,7 +137,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for option, kind, help_text in _OPTIONS:
         type_of: Callable[[str], object] = _whole if kind is int else _seconds
         metavar = "N" if kind is int else "SECONDS"
-        if option.endswith("-bytes"):
+        if option.endswith(("-bytes", "-memory")):
             type_of, metavar = byte_count, "SIZE"
         parser.add_argument(option, metavar=metavar, type=type_of, help=help_text)
     parser.add_argument(
@@ -149,10 +163,38 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="let clients install Python packages from the package index, with this machine's "
         "settings of pip; otherwise only packages of the image",
     )
+    parser.add_argument(
+        "--playground",
+        action="store_true",
+        help="serve a page with a terminal, files and Python at /playground/; without tokens, the "
+        "server makes one and prints the page's address with it",
+    )
     add_network_options(
         parser,
         "host that clients may allow their sandboxes to reach (see docs/guides/network.md), unless "
         "the token has its own list",
+    )
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=_whole,
+        help="worker processes, behind a front process; 1 is one process for everything (default: "
+        "the number of cores)",
+    )
+    parser.add_argument(
+        "--tenant-workers",
+        action="store_true",
+        default=None,
+        help="give each token workers of its own, as many as --workers says (default: 1)",
+    )
+    parser.add_argument(
+        "--otel",
+        action="store_true",
+        default=None,
+        help="export traces and metrics by OpenTelemetry, as its variables OTEL_... say",
+    )
+    parser.add_argument(
+        "--log-format", choices=get_args(LogFormat), help="the form of the log (default: text)"
     )
     parser.add_argument(
         "--verbose", action="store_true", help="log when sandboxes end, and warnings of the server"
@@ -164,20 +206,22 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         from wasmsand.engine.freed_memory import c_library, have_few_arenas
         from wasmsand.http.serve import CannotServe, serve
+        from wasmsand.http.telemetry import TelemetryMissing
         from wasmsand.http.tokens import TokensRejected
     except ImportError as missing:
         raise CliError(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
     have_few_arenas(c_library())
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO if arguments.verbose else logging.ERROR,
-        format="%(asctime)s %(name)s %(levelname)s: %(message)s",
-    )
-    if not arguments.verbose:  # a client may be waiting for a compilation
-        logging.getLogger("wasmsand.engine").setLevel(logging.WARNING)
+    set_up_logging(arguments.log_format or "text", verbose=arguments.verbose)
     try:
-        serve(_settings(arguments), lambda url: print(f"wasmsand: serving {url}", file=sys.stderr))
-    except (CannotServe, TokensRejected) as error:
+        settings, fragment = _with_playground(_settings(arguments), arguments.playground)
+
+        def listening(url: str) -> None:
+            print(f"wasmsand: serving {url}", file=sys.stderr)
+            if settings.playground is not None:
+                print(f"wasmsand: playground at {url}/playground/{fragment}", file=sys.stderr)
+
+        serve(settings, listening)
+    except (CannotServe, TelemetryMissing, TokensRejected) as error:
         raise CliError(str(error)) from None
     return 0
 
@@ -189,21 +233,68 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     tokens = read_token_variable(os.environ)
     if arguments.tokens_file is not None:
         tokens += read_token_file(arguments.tokens_file)
+        chosen_file = str(arguments.tokens_file)
+    else:
+        chosen_file = None
     names = [
         "host",
         "port",
         "isolation",
         "store",
         "index_installs",
+        "tenant_workers",
+        "log_format",
+        "otel",
+        "verbose",
         *(option[2:].replace("-", "_") for option, _, _ in _OPTIONS),
     ]
     given = {name: getattr(arguments, name) for name in names}
     chosen = {name: value for name, value in given.items() if value is not None}
+    chosen["workers"] = _workers(arguments)
     packages = _packages(arguments.packages or [])
     network = network_of(arguments)
     return Settings(
-        version=__version__, tokens=tokens, packages=packages, network=network, **chosen
+        version=__version__,
+        tokens=tokens,
+        tokens_file=chosen_file,
+        packages=packages,
+        network=network,
+        **chosen,
     )
+
+
+def _with_playground(settings: Settings, wanted: bool) -> tuple[Settings, str]:
+    """The settings with the page, and the fragment of its address. Other web pages could use a
+    server without tokens, so it gets one. Browsers do not send fragments to servers."""
+    from wasmsand.cli.playground import front_end
+    from wasmsand.http.tokens import Token
+
+    if not wanted:
+        return settings, ""
+    settings = replace(settings, playground=str(front_end()))
+    if settings.tokens:
+        return settings, ""
+    text = secrets.token_urlsafe(32)
+    return replace(settings, tokens=(Token.operator("playground", text),)), f"#token={text}"
+
+
+def _workers(arguments: argparse.Namespace) -> int:
+    """The number of workers that the options want."""
+    if os.name != "posix" and ((arguments.workers or 1) > 1 or arguments.tenant_workers):
+        raise CliError("--workers and --tenant-workers need a Unix system")
+    if arguments.workers is not None:
+        return int(arguments.workers)
+    return 1 if arguments.tenant_workers else default_workers()
+
+
+def default_workers() -> int:
+    """The number of workers of a server: the number of cores that this process may use; 1 where
+    the system cannot pass sockets to other processes."""
+    if os.name != "posix":
+        return 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _packages(requirements: list[str]) -> tuple[str, ...]:
@@ -216,12 +307,6 @@ def _packages(requirements: list[str]) -> tuple[str, ...]:
         with failures():
             prepare_packages(PackageRequest(tuple(requirements), from_index=False), ())
     return tuple(requirements)
-
-
-def _port(word: str) -> int:
-    if not word.isdecimal() or int(word) > 65535:
-        raise argparse.ArgumentTypeError(f"{word!r} is not a port")
-    return int(word)
 
 
 def _whole(word: str) -> int:

@@ -53,6 +53,13 @@ def shown_bytes(count: int) -> str:
     return str(count)
 
 
+def port_number(word: str) -> int:
+    """A TCP port; 0 is one that the system chooses."""
+    if not word.isascii() or not word.isdecimal() or len(word) > 5 or int(word) > 65535:
+        raise ArgumentTypeError(f"{word!r} is not a port")
+    return int(word)
+
+
 def whole_number(word: str) -> int:
     """A whole number that is not negative."""
     return 0 if word == "0" else positive_integer(word)

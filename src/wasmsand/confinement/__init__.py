@@ -5,6 +5,7 @@
     landlock        files, TCP and signals that the process may use
     seccomp         denied system calls
     resources       limits of memory and files
+    environment     the variables that a confined process gets
 
 Owns what the operating system denies to a process, in addition to what our code denies to a guest.
 Rules: a barrier that the system does not support is left out, and the list of active barriers

@@ -34,6 +34,10 @@ class Policy:
     """Devices that may be read and written."""
     network: bool = False
     """Whether the process may make TCP connections and look up names."""
+    open_files: int | None = None
+    """Most open descriptors; None means what a sandbox needs."""
+    file_bytes: int | None = None
+    """The largest file that the process may write; None means what a sandbox needs."""
     parent: int | None = None
     """The parent process; when it ends, the system kills this process."""
 
@@ -52,6 +56,25 @@ class Barriers:
         return ", ".join(self.names) or "none"
 
 
+def end_with_parent(parent: int) -> Barriers:
+    """Give up only new privileges, and end with the parent process. Raises `ParentGone`."""
+    if not numbers_are_known():
+        return Barriers()
+    return Barriers((*_tie_to(parent), *_no_new_privileges()))
+
+
+def _tie_to(parent: int) -> tuple[str, ...]:
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise ParentGone
+    return ("ends with its parent",)
+
+
+def _no_new_privileges() -> tuple[str, ...]:
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    return ("no new privileges",)
+
+
 def confine(policy: Policy) -> Barriers:
     """Set up every barrier that this system supports. Call it once, before other threads start.
 
@@ -60,16 +83,14 @@ def confine(policy: Policy) -> Barriers:
     if _threads() != 1:
         raise RuntimeError("barriers do not apply to running threads: confine before they start")
     names: list[str] = []
-    if limit_resources(network=policy.network):
+    if limit_resources(
+        network=policy.network, open_files=policy.open_files, file_bytes=policy.file_bytes
+    ):
         names.append("resource limits")
     if numbers_are_known():
         if policy.parent is not None:
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != policy.parent:
-                raise ParentGone
-            names.append("ends with its parent")
-        prctl(PR_SET_NO_NEW_PRIVS, 1)
-        names.append("no new privileges")
+            names += _tie_to(policy.parent)
+        names += _no_new_privileges()
         denied = landlock.restrict(_rules(policy), network=policy.network)
         names += [f"landlock: {part}" for part in denied]
         if seccomp.restrict(network=policy.network):

@@ -33,13 +33,16 @@ _UNCHARGED_BYTES: Final = 16 * MIB
 """A guest's C stack."""
 
 
-def limit_resources(*, network: bool = False) -> bool:
-    """Limit open files and file size, and disable core dumps, which would contain secrets."""
+def limit_resources(
+    *, network: bool = False, open_files: int | None = None, file_bytes: int | None = None
+) -> bool:
+    """Limit open files and file size, and disable core dumps, which would contain secrets. Without
+    `open_files` and `file_bytes`, the limits are those of one sandbox."""
     if resource is None:
         return False
     _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_NOFILE, NETWORK_FILES_MAX if network else OPEN_FILES_MAX)
-    _lower(resource.RLIMIT_FSIZE, FILE_BYTES_MAX)
+    _lower(resource.RLIMIT_NOFILE, open_files or (NETWORK_FILES_MAX if network else OPEN_FILES_MAX))
+    _lower(resource.RLIMIT_FSIZE, file_bytes or FILE_BYTES_MAX)
     return True
 
 

@@ -18,6 +18,7 @@ from wasmsand.sdk.errors import (
     PackageError,
     PortError,
     SandboxClosedError,
+    SandboxCrashedError,
     ServerError,
     StateError,
     file_error,
@@ -76,5 +77,8 @@ def exception_of(status: int, body: bytes) -> Exception:
                 return kind(message, str(error.get("package", "")))
             if issubclass(kind, PortError):
                 return kind(message, str(errno), 0)
+            if kind is SandboxCrashedError:
+                status_of_exit = error.get("exit_status")
+                return kind(message, status_of_exit if isinstance(status_of_exit, int) else 0)
             return CommandError(message, str(errno)) if kind is CommandError else kind(message)
     return ServerError(message, code, status)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
-from typing import Any
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -21,11 +21,14 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
 from wasmsand.http.failures import ApiFailure, failure_of
+from wasmsand.http.metrics import Metrics
 from wasmsand.http.proxying import TOKEN_HEADER
-from wasmsand.http.responses import failure_response, json_response
+from wasmsand.http.quotas import Quotas
+from wasmsand.http.responses import Counting, failure_response, json_response
 from wasmsand.http.routing import AnyRoute, Call
 from wasmsand.http.service import Service, log
-from wasmsand.http.tokens import PUBLIC, Token
+from wasmsand.http.telemetry import Span
+from wasmsand.http.tokens import PUBLIC, Token, TokenTable
 from wasmsand.http.websocket import offered_token
 from wasmsand.serving.connections import connection_of
 from wasmsand.serving.hosts import foreign_host, foreign_page
@@ -39,51 +42,91 @@ _DECODED_AT_ONCE = 64 * 1024
 """A JSON body up to this size is decoded on the event loop, a larger one on a thread."""
 
 
-def application(service: Service, routes: Sequence[AnyRoute]) -> Starlette:
-    """The server's application."""
+Identify = Callable[[Request], Token]
+
+
+class Gate(Protocol):
+    """What the admission of a request needs of a server."""
+
+    tokens: TokenTable
+    quotas: Quotas
+    metrics: Metrics
+    draining: bool
+
+
+def application(
+    service: Service, routes: Sequence[AnyRoute], identify: Identify | None = None
+) -> Starlette:
+    """The server's application. `identify`: who sends a request, if another process has admitted
+    it already."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with service.running():
             yield
 
-    async def not_routed(_request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        if status == 405:
-            failure = ApiFailure(
-                405,
-                "method_not_allowed",
-                "this method is not allowed for this path; see /openapi.json",
-            )
-        else:
-            failure = ApiFailure(404, "no_such_route", "unknown path; see /openapi.json")
-        headers = error.headers if isinstance(error, HTTPException) else None
-        service.metrics.requests.labels("-", "unknown", status).inc()
-        return failure_response(service, failure, headers)
+    async def unknown(_request: Request, error: Exception) -> Response:
+        return not_routed(service, error)
 
+    return routed(routes, lambda route: _endpoint(service, route, identify), lifespan, unknown)
+
+
+def routed(
+    routes: Sequence[AnyRoute],
+    endpoint: Callable[[AnyRoute], Any],
+    lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]],
+    unknown: Callable[[Request, Exception], Awaitable[Response]],
+) -> Starlette:
+    """An application with these routes."""
     return Starlette(
         routes=[
             StarletteRoute(
                 route.path.replace("{path}", "{path:path}"),
-                _endpoint(service, route),
+                endpoint(route),
                 methods=[route.method],
             )
             for route in routes
         ],
         lifespan=lifespan,
-        exception_handlers={404: not_routed, 405: not_routed},
+        exception_handlers={404: unknown, 405: unknown},
     )
 
 
-def _endpoint(service: Service, route: AnyRoute) -> Callable[[Request], Awaitable[Response]]:
+def not_routed(service: Counting, error: Exception) -> Response:
+    """The response to a request that has no route."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == 405:
+        failure = ApiFailure(
+            405, "method_not_allowed", "this method is not allowed for this path; see /openapi.json"
+        )
+    else:
+        failure = ApiFailure(404, "no_such_route", "unknown path; see /openapi.json")
+    headers = error.headers if isinstance(error, HTTPException) else None
+    service.metrics.requests.labels("-", "unknown", status).inc()
+    return failure_response(service, failure, headers)
+
+
+def _endpoint(
+    service: Service, route: AnyRoute, identify: Identify | None
+) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
+        with service.telemetry.request(route.method, route.path, request.headers) as span:
+            return await answer_in(span, request)
+
+    async def answer_in(span: Span, request: Request) -> Response:
         began = time.perf_counter()
+        code = None
         try:
-            response = await _answer(service, route, request)
+            owner = admit(service, route, request) if identify is None else identify(request)
+            note_request(span, owner, request)
+            response = await _answer(service, route, request, owner)
         except ClientDisconnect:
             response = Response(status_code=499)  # only for the metrics: the client has gone
         except Exception as error:
-            response = failure_response(service, _failure(error, route))
+            failure = failure_for(error, route)
+            code = failure.code
+            response = failure_response(service, failure)
+        span.answered(response.status_code, code)
         if service.draining:
             response.headers["Connection"] = "close"
         service.metrics.requests.labels(route.method, route.path, response.status_code).inc()
@@ -95,8 +138,14 @@ def _endpoint(service: Service, route: AnyRoute) -> Callable[[Request], Awaitabl
     return answer
 
 
-async def _answer(service: Service, route: AnyRoute, request: Request) -> Response:
-    owner = _admit(service, route, request)
+def note_request(span: Span, owner: Token, request: Request) -> None:
+    """Tell a span whose request it is, and for which sandbox."""
+    span.note("wasmsand.token", owner.name)
+    if "sandbox" in request.path_params:
+        span.note("wasmsand.sandbox", str(request.path_params["sandbox"])[:64])
+
+
+async def _answer(service: Service, route: AnyRoute, request: Request, owner: Token) -> Response:
     query = None if route.passes_through else _parameters(route, request)
     with ExitStack() as held:
         # Find the sandbox before reading the body: an upload to a killed one fails at once.
@@ -116,7 +165,7 @@ async def _answer(service: Service, route: AnyRoute, request: Request) -> Respon
     return value if isinstance(value, Response) else json_response(value, route.status)
 
 
-def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
+def admit(service: Gate, route: AnyRoute, request: Request) -> Token:
     """The token that the request shows. Raises `ApiFailure` if the request is refused."""
     if service.tokens.is_open:
         _refuse_browsers(request)
@@ -258,7 +307,8 @@ def _converted(value: object, kind: Any, *, strict: bool) -> Any:
         raise ApiFailure(400, "invalid_value", str(error)) from None
 
 
-def _failure(error: Exception, route: AnyRoute) -> ApiFailure:
+def failure_for(error: Exception, route: AnyRoute) -> ApiFailure:
+    """The response for an error; a bug is logged."""
     failure = failure_of(error)
     if failure is None:
         log.error("bug in %s %s", route.method, route.path, exc_info=error)

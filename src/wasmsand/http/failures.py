@@ -27,15 +27,17 @@ class ApiFailure(Exception):
     path: str | None = None
     package: str | None = None
     """For an error about a Python package: its name."""
+    exit_status: int | None = None
+    """For a sandbox whose process has ended: how."""
     retry_after: float | None = None
     """Seconds after which a retry may succeed."""
 
     def __str__(self) -> str:
         return self.message
 
-    def body(self) -> dict[str, dict[str, str | None]]:
+    def body(self) -> dict[str, dict[str, str | int | None]]:
         """The JSON body."""
-        error = {
+        error: dict[str, str | int | None] = {
             "code": self.code,
             "errno": self.errno,
             "message": self.message,
@@ -43,6 +45,8 @@ class ApiFailure(Exception):
         }
         if self.package is not None:
             error["package"] = self.package
+        if self.exit_status is not None:
+            error["exit_status"] = self.exit_status
         return {"error": error}
 
 
@@ -75,6 +79,7 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
     (sdk.StateLimitError, 413, sdk.StateLimitError.code),
     (sdk.StoreError, 507, sdk.StoreError.code),
     (sdk.StateError, 409, sdk.StateError.code),
+    (sdk.SandboxCrashedError, 410, "sandbox_crashed"),
     (sdk.SandboxClosedError, 410, "sandbox_closed"),
     (sdk.ImageMissingError, 500, "image_missing"),
     (ValueError, 400, "invalid_value"),
@@ -110,5 +115,6 @@ def failure_of(error: Exception) -> ApiFailure | None:
                 errno=getattr(error, "errno_name", None),
                 path=getattr(error, "path", None),
                 package=getattr(error, "package", None),
+                exit_status=getattr(error, "exit_status", None),
             )
     return None

@@ -24,7 +24,7 @@ from wasmsand.http.registry import Entry
 from wasmsand.http.served import ServedSandbox
 from wasmsand.http.snapshots import ServedSnapshot
 from wasmsand.http.started import Started
-from wasmsand.http.store import ServerStore
+from wasmsand.http.store import StateStore
 from wasmsand.http.store_work import StoreWork
 from wasmsand.http.stored_state import TakenState, take_for_store
 from wasmsand.http.tokens import Token
@@ -62,7 +62,7 @@ log = logging.getLogger("wasmsand.http")
 class Keeping:
     """The store of a server, and what is in it."""
 
-    def __init__(self, service: Service, store: ServerStore) -> None:
+    def __init__(self, service: Service, store: StateStore) -> None:
         self._service = service
         self._work = StoreWork(service, store)
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -284,7 +284,7 @@ class Keeping:
             network = None
             if entry.network is not None:
                 network = within_ceiling(entry.network, service, owner)
-            await self.reserve(owner, entry.reserved_bytes)
+            await self.reserve(owner, entry.reserved_bytes, entry.id)
             try:
                 record = await self._work.in_thread(lambda: self._work.record(entry))
                 loaded = await service.in_file_thread(
@@ -299,18 +299,19 @@ class Keeping:
             entry.options = loaded.options
             entry.stored_changes = entry.changes
             entry.last_used = time.monotonic()
+            entry.account.begin(entry.last_used)
             service.metrics.resume_seconds.observe(time.monotonic() - began)
             if entry.has_ended:
                 sandbox, entry.live = entry.live, None
                 service.end_in_memory(entry, sandbox)
 
-    async def reserve(self, owner: Token, size: int) -> None:
+    async def reserve(self, owner: Token, size: int, identity: str) -> None:
         """Reserve a sandbox; if there is no room, pause idle ones first. Raises what
         `reserve_sandbox` raises."""
         quotas, tried = self._service.quotas, set[str]()
         for _ in range(_ROOM_TRIES):
             try:
-                quotas.reserve_sandbox(owner, size)
+                await quotas.reserve(owner, size, identity)
                 return
             except ApiFailure as failure:
                 idle = self._longest_idle(owner, tried, others=failure.code == "server_full")
@@ -319,7 +320,7 @@ class Keeping:
             tried.add(idle.id)
             with suppress(ApiFailure, SandboxError):
                 await self.pause(idle, own_uses=0)
-        quotas.reserve_sandbox(owner, size)
+        await quotas.reserve(owner, size, identity)
 
     def _longest_idle(self, owner: Token, tried: set[str], *, others: bool) -> Entry | None:
         recent = time.monotonic() - _OTHERS_IDLE_SECONDS
@@ -342,6 +343,7 @@ class Keeping:
 
     async def forget_snapshot(self, kept: ServedSnapshot) -> None:
         """Remove a snapshot from the store."""
+        self._service.quotas.forget(kept.id)
         task = self._tasks.get(kept.id)
         if task is not None:
             await asyncio.wait({task})
@@ -393,9 +395,9 @@ class Keeping:
         """Write the file of a stored snapshot to `target`. Call it on a thread."""
         self._work.copy_file(kept, target)
 
-    def check_snapshots(self, owner: Token) -> None:
+    async def check_snapshots(self, owner: Token) -> None:
         """Raises `quota_exceeded` if the token may have no more snapshots in the store."""
-        self._work.check_snapshots(owner)
+        await self._work.check_snapshots(owner)
 
     def opener(self, owner: Token, kept: ServedSnapshot) -> Callable[[], ServedSandbox]:
         """Makes a sandbox from a stored snapshot; call it on a thread. Raises `secrets_needed`."""
@@ -410,9 +412,9 @@ class Keeping:
             network = within_ceiling(network, self._service, owner)
         return lambda: self._work.opened(owner, kept, network)
 
-    def check_room(self, owner: Token) -> None:
+    async def check_room(self, owner: Token) -> None:
         """Raises `quota_exceeded` if the token may have no more sandboxes in the store."""
-        self._work.check_room(owner)
+        await self._work.check_room(owner)
 
     def close(self) -> None:
         """Let another server have the store."""

@@ -35,7 +35,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         GCCollector(registry=self._registry)
-        self.requests = self._counter(
+        self.requests = self.counter(
             "wasmsand_http_requests", "Answered requests.", "method", "route", "status"
         )
         self.request_seconds = Histogram(
@@ -45,59 +45,67 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self.token_requests = self._counter(
+        self.token_requests = self.counter(
             "wasmsand_token_requests", "Requests of each token, including refused ones.", "token"
         )
-        self.refused = self._counter(
+        self.refused = self.counter(
             "wasmsand_http_refused",
             "Requests refused by authentication, a quota or the server's limits.",
             "code",
         )
-        self.sandboxes_created = self._counter(
+        self.sandboxes_created = self.counter(
             "wasmsand_sandboxes_created", "Created sandboxes.", "token"
         )
-        self.sandboxes_ended = self._counter(
+        self.sandboxes_ended = self.counter(
             "wasmsand_sandboxes_ended",
             "Ended sandboxes: killed by a client, expired, or killed at shutdown.",
             "cause",
         )
-        self.commands = self._counter("wasmsand_commands", "Ended commands.", "outcome")
+        self.commands = self.counter("wasmsand_commands", "Ended commands.", "outcome")
         self.command_seconds = Histogram(
             "wasmsand_command_seconds",
             "Run time of commands.",
             buckets=_SECONDS,
             registry=self._registry,
         )
-
+        self.token_commands = self.counter(
+            "wasmsand_token_commands", "Ended commands of each token.", "token"
+        )
+        self.token_command_seconds = self.counter(
+            "wasmsand_token_command_seconds", "Run time of the commands of each token.", "token"
+        )
         self.resume_seconds = Histogram(
             "wasmsand_resume_seconds",
             "Time to resume a paused sandbox.",
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self.network_events = self._counter(
+        self.network_events = self.counter(
             "wasmsand_network_events",
             "Look-ups, connections and requests of sandboxes, allowed or refused.",
             "token",
             "kind",
             "outcome",
         )
-        self.network_bytes = self._counter(
+        self.network_bytes = self.counter(
             "wasmsand_network_bytes",
             "Bytes that sandboxes have sent and received.",
             "token",
             "direction",
         )
 
-    def _counter(self, name: str, description: str, *labels: str) -> Counter:
+    def counter(self, name: str, description: str, *labels: str) -> Counter:
+        """A new counter."""
         return Counter(name, description, labels, registry=self._registry)
 
     def gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
         """Add a gauge; `value` returns its current value."""
         Gauge(name, description, registry=self._registry).set_function(value)
 
-    def count_command(self, exit_code: int, timed_out: bool, seconds: float) -> None:
+    def count_command(self, token: str, exit_code: int, timed_out: bool, seconds: float) -> None:
         """Count a command that has ended."""
+        self.token_commands.labels(token).inc()
+        self.token_command_seconds.labels(token).inc(seconds)
         outcome = "timeout" if timed_out else "failure" if exit_code else "success"
         self.commands.labels(outcome).inc()
         self.command_seconds.observe(seconds)
@@ -117,7 +125,12 @@ class Metrics:
     def own_text(self, token: str, held: Mapping[str, float]) -> bytes:
         """The metrics of one token: its own counters, and `held`, what it uses now."""
         lines = []
-        for name in ("wasmsand_sandboxes_created_total", "wasmsand_token_requests_total"):
+        for name in (
+            "wasmsand_sandboxes_created_total",
+            "wasmsand_token_requests_total",
+            "wasmsand_token_commands_total",
+            "wasmsand_token_command_seconds_total",
+        ):
             value = self._registry.get_sample_value(name, {"token": token}) or 0.0
             lines += [f"# TYPE {name} counter", f"{name} {value}"]
         for direction in ("sent", "received"):

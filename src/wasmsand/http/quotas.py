@@ -13,7 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from wasmsand.http.failures import ApiFailure
+from wasmsand.http.host_gate import HostGate
 from wasmsand.http.tokens import Token
+
+_DAY_SECONDS = 86_400.0
 
 
 @dataclass(slots=True)
@@ -31,6 +34,12 @@ class Share:
     """The running commands of each sandbox."""
     hanging: int = 0
     """Sandboxes that were killed and have not ended in time."""
+    sandbox_seconds: float = 0.0
+    """Seconds of all its sandboxes in memory, since the server started."""
+    seconds_debt: float = 0.0
+    """Seconds that its quota of a day does not cover yet; shrinks as time passes."""
+    settled: float = 0.0
+    """When both were computed."""
 
 
 class CommandPlace:
@@ -65,9 +74,17 @@ class CommandPlace:
 class Quotas:
     """What all tokens use."""
 
-    def __init__(self, max_sandboxes: int, clock: Callable[[], float] = time.monotonic) -> None:
-        """`max_sandboxes` bounds the sandboxes of all tokens together."""
+    def __init__(
+        self,
+        max_sandboxes: int,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        gate: HostGate | None = None,
+    ) -> None:
+        """`max_sandboxes` bounds the sandboxes of all tokens together; `gate` refuses sandboxes
+        while the host is full."""
         self._max_sandboxes = max_sandboxes
+        self._gate = gate
         self._clock = clock
         self._shares: dict[str, Share] = {}
         self._sandboxes = 0
@@ -76,7 +93,8 @@ class Quotas:
         """What `owner` uses."""
         share = self._shares.get(owner.name)
         if share is None:
-            share = Share(_burst(owner), self._clock())
+            now = self._clock()
+            share = Share(_burst(owner), now, settled=now)
             self._shares[owner.name] = share
         return share
 
@@ -124,6 +142,17 @@ class Quotas:
         finally:
             place.release()
 
+    async def reserve(self, owner: Token, size: int, identity: str) -> None:
+        """Reserve a sandbox that will have this id. Raises what `reserve_sandbox` raises."""
+        self.reserve_sandbox(owner, size)
+
+    async def reserve_snapshot(self, owner: Token, size: int, identity: str) -> None:
+        """Count a snapshot that will have this id. Raises `quota_exceeded`."""
+        self.reserve_bytes(owner, size)
+
+    def forget(self, identity: str) -> None:
+        """A sandbox or a snapshot has ended."""
+
     def reserve_sandbox(self, owner: Token, size: int) -> None:
         """Reserve a sandbox that may grow to `size` bytes. Raises `quota_exceeded` or
         `server_full`."""
@@ -158,6 +187,10 @@ class Quotas:
                 "with a larger --max-sandboxes",
                 retry_after=5,
             )
+        self._check_seconds(owner, share)
+        if self._gate is not None:
+            self._gate.admit()
+        self._settle(owner, share)
         share.sandboxes += 1
         share.bytes += size
         self._sandboxes += 1
@@ -186,9 +219,45 @@ class Quotas:
     def release_sandbox(self, owner: Token, size: int) -> None:
         """Give back what `reserve_sandbox` reserved."""
         share = self.share(owner)
+        self._settle(owner, share)
         share.sandboxes -= 1
         share.bytes -= size
         self._sandboxes -= 1
+
+    def sandbox_seconds(self, owner: Token) -> float:
+        """Seconds of all sandboxes of `owner` in memory, since the server started."""
+        share = self.share(owner)
+        self._settle(owner, share)
+        return share.sandbox_seconds
+
+    def all_sandbox_seconds(self) -> float:
+        """Seconds of all sandboxes in memory, since the server started."""
+        now = self._clock()
+        return sum(
+            share.sandbox_seconds + share.sandboxes * (now - share.settled)
+            for share in self._shares.values()
+        )
+
+    def _settle(self, owner: Token, share: Share) -> None:
+        """Count the seconds since the last change of the number of sandboxes."""
+        now = self._clock()
+        passed, share.settled = now - share.settled, now
+        share.sandbox_seconds += passed * share.sandboxes
+        earned = passed * owner.quota.sandbox_seconds_per_day / _DAY_SECONDS
+        share.seconds_debt = max(0.0, share.seconds_debt + passed * share.sandboxes - earned)
+
+    def _check_seconds(self, owner: Token, share: Share) -> None:
+        self._settle(owner, share)
+        most = owner.quota.sandbox_seconds_per_day
+        over = share.seconds_debt - most
+        if over >= 0:
+            raise ApiFailure(
+                429,
+                "quota_exceeded",
+                f"the sandboxes of {owner.name} have used {most:g} sandbox-seconds of a day; kill "
+                "sandboxes, wait, or raise sandbox_seconds_per_day of the token",
+                retry_after=max(1.0, over * _DAY_SECONDS / most),
+            )
 
 
 def _burst(owner: Token) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from starlette.responses import Response
 
 from wasmsand.http.failures import ApiFailure
-from wasmsand.http.service import Service
+from wasmsand.http.metrics import Metrics
 from wasmsand.wire import strict_json
 
 _JSON = "application/json"
@@ -20,7 +20,13 @@ def json_response(value: object, status: int = 200) -> Response:
     return Response(content, status, media_type=_JSON)
 
 
-def failure_response(service: Service, failure: ApiFailure, headers: Any = None) -> Response:
+class Counting(Protocol):
+    """A server that counts its refusals."""
+
+    metrics: Metrics
+
+
+def failure_response(service: Counting, failure: ApiFailure, headers: Any = None) -> Response:
     """The response that reports `failure`."""
     response = json_response(failure.body(), failure.status)
     if headers:

@@ -20,6 +20,7 @@ from wasmsand.http.handlers import (
     files,
     network,
     packages,
+    playground,
     ports,
     python,
     server,
@@ -49,6 +50,23 @@ ROUTES: tuple[AnyRoute, ...] = (
     HttpRoute("GET", "/healthz", server.health, "Check the server's health", m.Health, public=True),
     HttpRoute("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
     HttpRoute("GET", "/metrics", server.metrics, "Metrics for Prometheus", CONTENT_TYPE),
+    HttpRoute(
+        "GET",
+        "/playground",
+        playground.page,
+        "Go to the playground",
+        "*/*",
+        status=308,
+        public=True,
+    ),
+    HttpRoute(
+        "GET",
+        "/playground/{path}",
+        playground.file,
+        "A file of the playground's page",
+        playground.ANY_FILE,
+        public=True,
+    ),
     *SANDBOX_ROUTES,
     # Packages.
     HttpRoute(

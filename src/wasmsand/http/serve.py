@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from typing import Protocol, TypeVar
 
 import uvicorn
+from starlette.applications import Starlette
 
 from wasmsand.http.app import application
 from wasmsand.http.routes import ROUTES
@@ -21,7 +23,10 @@ from wasmsand.sdk.errors import StateError
 from wasmsand.serving.connections import connection_class
 from wasmsand.serving.hosts import is_loopback
 from wasmsand.serving.listening import allow_descriptors, listen, url_of
+from wasmsand.serving.pages import PagesMissing
 from wasmsand.serving.shutdown import GracefulServer, leave_process
+
+Made = TypeVar("Made")
 
 _DESCRIPTORS_PER_SANDBOX = 8
 """Pipes to the sandbox's process, and its files."""
@@ -38,10 +43,21 @@ class CannotServe(Exception):
 def serve(settings: Settings, on_listening: Callable[[str], None] | None = None) -> None:
     """Serve until a signal arrives. Calls `on_listening` with the URL. Raises `CannotServe`."""
     listener = _listen(settings)
-    service = _service(settings)
+    if settings.has_front:
+        # Imported here: one process needs none of it.
+        from wasmsand.http.workers.front import Front
+        from wasmsand.http.workers.front_application import front_application
+
+        front = _started(lambda: Front(settings))
+        application_ = front_application(front, ROUTES)
+        if on_listening is not None:
+            on_listening(url_of(listener))
+        _server(settings, application_, front).run_until_signal(listener)
+        return
+    service = _started(lambda: Service(settings))
     if on_listening is not None:
         on_listening(url_of(listener))
-    _server(service).run_until_signal(listener)
+    _server(settings, application(service, ROUTES), service).run_until_signal(listener)
     if service.busy_threads:  # they wait for sandboxes that hang; do not wait for them
         leave_process()
 
@@ -50,7 +66,8 @@ def serve(settings: Settings, on_listening: Callable[[str], None] | None = None)
 def running_server(settings: Settings) -> Iterator[str]:
     """Run a server on a thread of this process; yields its URL."""
     listener = _listen(settings)
-    server = _server(_service(settings))
+    service = _started(lambda: Service(settings))
+    server = _server(settings, application(service, ROUTES), service)
     thread = threading.Thread(
         target=server.run, kwargs={"sockets": [listener]}, name="wasmsand-serve"
     )
@@ -62,18 +79,29 @@ def running_server(settings: Settings) -> Iterator[str]:
         thread.join()
 
 
-def _service(settings: Settings) -> Service:
+def _started(make: Callable[[], Made]) -> Made:
     try:
-        return Service(settings)
-    except StateError as error:
+        return make()
+    except (StateError, PagesMissing) as error:
         raise CannotServe(str(error)) from None
 
 
-def _server(service: Service) -> GracefulServer:
-    settings = service.settings
+class _Ending(Protocol):
+    """A server that can be shut down."""
+
+    draining: bool
+    drop_tenants: Callable[[Collection[str]], None]
+
+    async def kill_all(self) -> None:
+        """End all running requests."""
+
+
+def _server(settings: Settings, app: Starlette, service: _Ending) -> GracefulServer:
+    connections = connection_class(settings.connection_limits())
+    service.drop_tenants = connections.crowd.drop_tenants
     config = uvicorn.Config(
-        application(service, ROUTES),
-        http=connection_class(settings.connection_limits()),
+        app,
+        http=connections,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -101,12 +129,7 @@ def check_address(settings: Settings) -> None:
 
 def _listen(settings: Settings) -> socket.socket:
     check_address(settings)
-    allow_descriptors(
-        settings.max_connections
-        + settings.max_port_connections * _DESCRIPTORS_PER_PORT_CONNECTION
-        + settings.max_sandboxes * _DESCRIPTORS_PER_SANDBOX
-        + _OTHER_DESCRIPTORS
-    )
+    allow_descriptors(descriptors_of(settings))
     try:
         return listen(settings.host, settings.port)
     except OSError as error:
@@ -114,3 +137,13 @@ def _listen(settings: Settings) -> socket.socket:
             f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; "
             "choose another address with --host and --port"
         ) from None
+
+
+def descriptors_of(settings: Settings) -> int:
+    """How many descriptors a server or a worker may need."""
+    return (
+        settings.max_connections
+        + settings.max_port_connections * _DESCRIPTORS_PER_PORT_CONNECTION
+        + settings.max_sandboxes * _DESCRIPTORS_PER_SANDBOX
+        + _OTHER_DESCRIPTORS
+    )

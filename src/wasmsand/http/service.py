@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from wasmsand.engine.freed_memory import FreedMemory, c_library
 from wasmsand.http.failures import ApiFailure
+from wasmsand.http.host_gate import HostGate
 from wasmsand.http.keeping import Keeping
 from wasmsand.http.metrics import Metrics
 from wasmsand.http.quotas import Quotas
@@ -24,13 +27,16 @@ from wasmsand.http.registry import Entry, Registry
 from wasmsand.http.served import ServedSandbox
 from wasmsand.http.settings import Settings
 from wasmsand.http.snapshots import ServedSnapshot
-from wasmsand.http.store import ServerStore
+from wasmsand.http.store import ServerStore, StateStore
+from wasmsand.http.telemetry import telemetry_of
+from wasmsand.http.token_watch import watch_tokens
 from wasmsand.http.tokens import ANYBODY, Token, TokenTable
 from wasmsand.sdk.errors import StoreError
 from wasmsand.sdk.opening import keep_spare_processes
 from wasmsand.serving.daemons import Daemons
 from wasmsand.serving.endings import Endings
 from wasmsand.serving.lanes import QUEUE_SECONDS, Lane, LaneFull
+from wasmsand.serving.pages import Pages
 from wasmsand.serving.shares import Shares
 
 Result = TypeVar("Result")
@@ -47,14 +53,28 @@ log = logging.getLogger("wasmsand.http")
 class Service:
     """A server without its sockets."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Raises `StoreError` if the store cannot be used."""
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        quotas: Quotas | None = None,
+        shared_store: StateStore | None = None,
+    ) -> None:
+        """A worker gives `quotas` and `shared_store`, which ask the front process. Raises
+        `StoreError` if the store cannot be used, `PagesMissing` if there is no page."""
         self.settings = settings
-        store = None if settings.store is None else ServerStore(settings.store)
+        store: StateStore | None = shared_store
+        if store is None and settings.store is not None:
+            store = ServerStore(settings.store)
         self.tokens = TokenTable(settings.tokens)
-        self.quotas = Quotas(settings.max_sandboxes)
+        place = settings.playground
+        self.page_files = {} if place is None else Pages(Path(place)).read_all()
+        """Content and headers of the files of the playground."""
+        self.quotas = quotas or Quotas(settings.max_sandboxes, gate=HostGate.of(settings))
         self.registry = Registry(self.quotas)
         self.draining = False
+        self.drop_tenants: Callable[[Collection[str]], None] = lambda tenants: None
+        """Closes the connections of tokens that were revoked."""
         tenants = settings.tenants
         self._daemons = Daemons("wasmsand-http")
         self._commands = Lane("command", settings.command_lane(), tenants, self._daemons)
@@ -65,12 +85,18 @@ class Service:
         self._terminals = Shares(settings.max_terminals, tenants)
         self._buffered = Shares(settings.max_buffered_bytes, tenants)
         self.metrics = Metrics()
+        self.telemetry = telemetry_of(settings)
         gauge = self.metrics.gauge
         gauge("wasmsand_sandboxes", "Live sandboxes.", lambda: len(self.registry))
         gauge(
             "wasmsand_sandboxes_ending",
             "Sandboxes and commands that were killed and have not ended yet.",
             lambda: len(self.endings),
+        )
+        gauge(
+            "wasmsand_sandbox_seconds",
+            "Time that all sandboxes have been in memory, in sum.",
+            self.quotas.all_sandbox_seconds,
         )
         gauge("wasmsand_snapshots", "Snapshots of sandboxes.", self.registry.count_snapshots)
         gauge(
@@ -204,6 +230,7 @@ class Service:
         share = self.quotas.share(owner)
         return {
             "wasmsand_sandboxes": share.sandboxes,
+            "wasmsand_sandbox_seconds": self.quotas.sandbox_seconds(owner),
             "wasmsand_sandboxes_reserved_bytes": share.bytes,
             "wasmsand_snapshots": self.registry.count_snapshots(owner),
             "wasmsand_snapshot_bytes": self.registry.count_snapshot_bytes(owner),
@@ -216,14 +243,14 @@ class Service:
             "wasmsand_terminals": self._terminals.held(owner.name),
         }
 
-    async def reserve(self, owner: Token, size: int) -> None:
+    async def reserve(self, owner: Token, size: int, identity: str) -> None:
         """Reserve a new sandbox. With a store, idle ones are paused to make room. Raises
         `quota_exceeded`, `server_full`."""
         if self.keeping is None:
-            self.quotas.reserve_sandbox(owner, size)
+            await self.quotas.reserve(owner, size, identity)
         else:
-            self.keeping.check_room(owner)
-            await self.keeping.reserve(owner, size)
+            await self.keeping.check_room(owner)
+            await self.keeping.reserve(owner, size, identity)
 
     def end(self, entry: Entry, cause: str) -> asyncio.Future[None]:
         """Kill a sandbox that was taken from the registry. Its quota is given back when it has
@@ -232,8 +259,11 @@ class Service:
         self.metrics.sandboxes_ended.labels(cause).inc()
         log.info("sandbox %s of %s: %s", entry.id, entry.owner.name, cause)
         endings: list[asyncio.Future[None]] = []
+        self.quotas.forget(entry.id)
         if self.keeping is None or cause == "shutdown":
             self.quotas.release_bytes(entry.owner, entry.held_bytes)
+            for identity in entry.snapshots:
+                self.quotas.forget(identity)
         else:
             for kept in entry.snapshots.values():
                 self.registry.orphans[kept.id] = (entry.owner, kept)
@@ -254,6 +284,7 @@ class Service:
         """A sandbox was paused: free its memory, and that of its stored snapshots."""
         for kept in entry.snapshots.values():
             self.drop_from_memory(entry.owner, kept)
+        entry.account.end(time.monotonic())
         self._end_live(entry, sandbox)
 
     def drop_from_memory(self, owner: Token, kept: ServedSnapshot) -> None:
@@ -289,10 +320,14 @@ class Service:
         """Kill expired sandboxes until the block ends; then kill all. With a store, they are
         stored first, and stay there."""
         tasks = [asyncio.create_task(self._reap())]
+        if self.settings.tokens_file is not None:
+            watch = watch_tokens(self.settings.tokens_file, self.use_tokens)
+            tasks.append(asyncio.create_task(watch))
         if self.keeping is not None:
             tasks.append(asyncio.create_task(self.keeping.run()))
         if self.settings.uses_processes:
             keep_spare_processes(self.settings.spare_processes)
+        self.telemetry.export_metrics(self.metrics.text)
         try:
             yield
         finally:
@@ -305,6 +340,12 @@ class Service:
             self._files.close()
             if self.keeping is not None:
                 self.keeping.close()
+            self.telemetry.close()
+
+    async def use_tokens(self, tokens: Sequence[Token]) -> None:
+        """Use other tokens from now on. Sandboxes of a revoked token stay until they expire; no
+        request reaches them. Raises `TokensRejected`."""
+        self.drop_tenants(self.tokens.replace(tokens))
 
     async def _reap(self) -> None:
         while True:

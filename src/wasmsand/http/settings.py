@@ -7,6 +7,7 @@ sandboxes) has a limit here; the message of a refusal names the option to raise.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from wasmsand.http.tokens import Token
 from wasmsand.sdk.network import Network
@@ -35,6 +36,8 @@ class Settings:
     """The version that the server reports."""
     tokens: tuple[Token, ...] = field(default=(), repr=False)
     """Who may use the server. Empty means everybody; then `host` must be a loopback address."""
+    tokens_file: str | None = None
+    """The file that the tokens were read from. A change of it takes effect within seconds."""
     isolation: Isolation | None = None
     """Isolation of all sandboxes. None means "none" for trusted tokens and on a server without
     tokens, and "process" for other tokens."""
@@ -46,8 +49,27 @@ class Settings:
     network: Network | None = field(default=None, repr=False)
     """What clients may allow their sandboxes to reach, unless their token says it; None means
     nothing."""
+    playground: str | None = None
+    """A directory with the page for `/playground/`; None means that there is none."""
     spare_processes: int = 2
     """Processes that are kept ready for new sandboxes with isolation "process"."""
+
+    workers: int = 1
+    """Worker processes. 1 means that one process does everything, unless `tenant_workers` is
+    set. Limits of threads, terminals, port connections and buffers hold for each worker."""
+    tenant_workers: bool = False
+    """Whether each token has workers of its own, as many as `workers` says."""
+    host_memory: int | None = None
+    """What the server's processes may hold of the host's memory, in bytes; then new sandboxes are
+    refused, and with a store idle ones are paused. None is no limit."""
+    max_load: float | None = None
+    """The host's load average per core above which new sandboxes are refused."""
+
+    log_format: Literal["text", "json"] = "text"
+    otel: bool = False
+    """Whether traces and metrics are exported by OpenTelemetry."""
+    verbose: bool = False
+    """Whether the log has more than errors."""
 
     max_sandboxes: int = 256
     """Sandboxes of all tokens together."""
@@ -140,6 +162,11 @@ class Settings:
         if self.lifetime_seconds is not None:
             return self.lifetime_seconds
         return _LIFETIME_SECONDS if self.store is None else _STORED_SECONDS
+
+    @property
+    def has_front(self) -> bool:
+        """Whether a front process and workers serve."""
+        return self.workers > 1 or self.tenant_workers
 
     @property
     def tenants(self) -> int:

@@ -13,16 +13,17 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Literal
+from typing import IO, Final, Literal, Protocol
 
 from wasmsand.sdk.errors import StoreError
-from wasmsand.sdk.saving import replacing, sync_directory
+from wasmsand.sdk.saving import sync_directory
 from wasmsand.sdk.stores import locked_file
 
 Kind = Literal["sandbox", "snapshot"]
@@ -49,8 +50,74 @@ class StoredState:
     """When it was written, in seconds since 1970."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoreTotals:
+    """What the store has, for the quotas."""
+
+    own_bytes: int
+    """Of one token, like the following."""
+    own_sandboxes: int
+    own_snapshots: int
+    bytes: int
+    """Of all tokens."""
+    sandboxes: int
+
+
+class StateStore(Protocol):
+    """What `Keeping` needs of a store: `ServerStore`, or a worker's way to it."""
+
+    leftovers: int
+    """Files of unfinished writes that were removed."""
+    foreign: list[str]
+    """Names of files that are not ours."""
+    damaged: list[str]
+    """Rows of the index that `all` could not use."""
+    is_shared: bool
+    """Whether others write to it too, so that `totals` must be asked."""
+
+    def all(self) -> Iterator[StoredState]:
+        """See `ServerStore`."""
+
+    def record(self, identity: str) -> bytes:
+        """See `ServerStore`."""
+
+    def write(
+        self, identity: str, kind: Kind, record: bytes, write: Callable[[IO[bytes]], None]
+    ) -> int:
+        """See `ServerStore`."""
+
+    def write_record(self, identity: str, record: bytes) -> None:
+        """See `ServerStore`."""
+
+    def open(self, identity: str) -> IO[bytes]:
+        """See `ServerStore`."""
+
+    def delete(self, identity: str) -> None:
+        """See `ServerStore`."""
+
+    def totals(self, owner: str) -> StoreTotals:
+        """What all users of a shared store have in it. Raises `StoreError`."""
+
+    def close(self) -> None:
+        """See `ServerStore`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A state that is being written."""
+
+    identity: str
+    stream: IO[bytes]
+    part: Path
+    """Where it is written."""
+    file: str
+    """The name of the file that it becomes."""
+
+
 class ServerStore:
     """A directory of one server. Used from any thread."""
+
+    is_shared = False
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Raises `StoreBusyError` if another server has the directory, and `StoreError`."""
@@ -121,6 +188,16 @@ class ServerStore:
                 else:
                     self.damaged.append(str(row[0])[:64])
 
+    def state(self, identity: str) -> StoredState:
+        """A row of the store. Raises `StoreError`."""
+        with self._errors(f"cannot read {identity}"), self._lock:
+            row = self._index.execute(
+                "SELECT id, kind, record, size, saved FROM states WHERE id = ?", (identity,)
+            ).fetchone()
+        if row is None or not _is_sound(row):
+            raise StoreError(f"the store has no {identity}")
+        return StoredState(*row)
+
     def record(self, identity: str) -> bytes:
         """The record of a state. Raises `StoreError`."""
         with self._errors(f"cannot read {identity}"), self._lock:
@@ -136,12 +213,50 @@ class ServerStore:
     ) -> int:
         """Replace a state with what `write` writes, and its record. Returns the size of the file.
         Raises `StoreError`, and what `write` raises; then the old state stays."""
-        assert _ID.fullmatch(identity), "ids are made by this server"
+        part = self.begin(identity)
+        try:
+            with self._errors(f"cannot store {identity}"):
+                write(part.stream)
+        except BaseException:
+            self.abandon(part)
+            raise
+        return self.commit(part, kind, record)
+
+    def begin(self, identity: str) -> Part:
+        """Begin to write a state, which `commit` or `abandon` ends. Raises `StoreError`."""
+        assert is_state_id(identity), "ids are made by this server"
+        file = f"{identity}-{time.time_ns()}.wsand"
         with self._errors(f"cannot store {identity}"):
-            file = f"{identity}-{time.time_ns()}.wsand"
-            path = self._states / file
-            with replacing(path) as stream:
-                write(stream)
+            descriptor, name = tempfile.mkstemp(
+                dir=self._states, prefix=f".{file}.", suffix=".part"
+            )
+            return Part(identity, os.fdopen(descriptor, "wb"), Path(name), file)
+
+    def abandon(self, part: Part) -> None:
+        """Drop what was written."""
+        try:
+            part.stream.close()
+        except OSError:
+            pass  # its last bytes do not fit
+        try:
+            part.part.unlink(missing_ok=True)
+        except OSError:
+            pass  # the next start removes it
+
+    def commit(self, part: Part, kind: Kind, record: bytes) -> int:
+        """Make what was written the current state. Returns the size of the file. Raises
+        `StoreError`; then the old state stays."""
+        identity, path = part.identity, self._states / part.file
+        with self._errors(f"cannot store {identity}"):
+            try:
+                with part.stream as stream:
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                os.replace(part.part, path)
+                sync_directory(self._states)
+            except BaseException:
+                self.abandon(part)
+                raise
             try:
                 size = path.stat().st_size
                 with self._lock:
@@ -151,7 +266,7 @@ class ServerStore:
                         "(?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET record = "
                         "excluded.record, file = excluded.file, size = excluded.size, "
                         "saved = excluded.saved",
-                        (identity, kind, record, file, size, time.time()),
+                        (identity, kind, record, part.file, size, time.time()),
                     )
             except BaseException:
                 path.unlink(missing_ok=True)
@@ -159,6 +274,10 @@ class ServerStore:
             if before is not None:
                 (self._states / before).unlink(missing_ok=True)
             return size
+
+    def totals(self, owner: str) -> StoreTotals:
+        """See `StateStore`: this store has one user, who knows what is in it."""
+        raise NotImplementedError
 
     def write_record(self, identity: str, record: bytes) -> None:
         """Replace the record of a state. Raises `StoreError`."""
@@ -208,6 +327,11 @@ class ServerStore:
             raise StoreError(f"{what} in {self.path}: {reason}") from error
         except sqlite3.Error as error:
             raise StoreError(f"{what} in {self.path}: {error}") from error
+
+
+def is_state_id(identity: str) -> bool:
+    """Whether it has the form of an id of a sandbox or a snapshot."""
+    return _ID.fullmatch(identity) is not None
 
 
 def _is_sound(row: tuple[object, ...]) -> bool:

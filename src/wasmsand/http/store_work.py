@@ -32,7 +32,7 @@ from wasmsand.http.registry import Entry
 from wasmsand.http.served import ServedSandbox
 from wasmsand.http.snapshots import ServedSnapshot
 from wasmsand.http.started import Started, command_end
-from wasmsand.http.store import Kind, ServerStore, StoredState
+from wasmsand.http.store import Kind, StateStore, StoredState, StoreTotals
 from wasmsand.http.stored_state import BoundedWriter, EndedCommand, TakenState
 from wasmsand.http.tokens import ANYBODY, Token
 from wasmsand.sdk.backend import Ended, Output
@@ -54,7 +54,7 @@ log = logging.getLogger("wasmsand.http")
 class StoreWork:
     """The store of one server."""
 
-    def __init__(self, service: Service, store: ServerStore) -> None:
+    def __init__(self, service: Service, store: StateStore) -> None:
         self._service = service
         self._store = store
 
@@ -253,9 +253,9 @@ class StoreWork:
         self, owner: Token, identity: str, record: bytes, state: SandboxState, before: int
     ) -> int:
         """Returns the size of what is stored."""
-        registry, settings = self._service.registry, self._service.settings
-        own = owner.quota.max_stored_bytes - registry.count_stored_bytes(owner)
-        left = settings.max_stored_bytes - registry.count_stored_bytes()
+        settings, totals = self._service.settings, await self._totals(owner)
+        own = owner.quota.max_stored_bytes - totals.own_bytes
+        left = settings.max_stored_bytes - totals.bytes
         refusal = _no_room(owner, is_own=own <= left)
         most = min(own, left) + before - len(record)
 
@@ -297,30 +297,43 @@ class StoreWork:
             lost=taken.lost,
         )
 
-    def check_room(self, owner: Token) -> None:
-        """Raises `quota_exceeded`."""
+    async def _totals(self, owner: Token) -> StoreTotals:
+        """What the store has. Other workers of the server may use it too."""
+        if self._store.is_shared:
+            return await self.in_thread(lambda: self._store.totals(stored_owner(owner)))
         registry = self._service.registry
+        return StoreTotals(
+            own_bytes=registry.count_stored_bytes(owner),
+            own_sandboxes=len(registry.owned(owner)),
+            own_snapshots=len(registry.snapshots_of(owner)),
+            bytes=registry.count_stored_bytes(),
+            sandboxes=len(registry),
+        )
+
+    async def check_room(self, owner: Token) -> None:
+        """Raises `quota_exceeded`."""
+        totals = await self._totals(owner)
         most = owner.quota.max_stored_sandboxes
-        if len(registry.owned(owner)) >= most:
+        if totals.own_sandboxes >= most:
             raise ApiFailure(
                 429,
                 "quota_exceeded",
                 f"{most} sandboxes are in the store already; kill one, or raise "
                 f"max_stored_sandboxes of {owner.name}",
             )
-        if len(registry) >= self._service.settings.max_stored_sandboxes:
+        if totals.sandboxes >= self._service.settings.max_stored_sandboxes:
             raise ApiFailure(
                 503,
                 "server_full",
-                f"the store has {len(registry)} sandboxes; start the server with a larger "
+                f"the store has {totals.sandboxes} sandboxes; start the server with a larger "
                 "--max-stored-sandboxes",
                 retry_after=5,
             )
 
-    def check_snapshots(self, owner: Token) -> None:
+    async def check_snapshots(self, owner: Token) -> None:
         """Raises `quota_exceeded`."""
         most = owner.quota.max_stored_sandboxes
-        if len(self._service.registry.snapshots_of(owner)) >= most:
+        if (await self._totals(owner)).own_snapshots >= most:
             raise ApiFailure(
                 429,
                 "quota_exceeded",

@@ -45,6 +45,9 @@ class Quota:
     """With a store: sandboxes, paused ones too; and as many snapshots."""
     max_stored_bytes: int = 16 * 1024**3
     """With a store: the size of the files of its sandboxes and snapshots there."""
+    sandbox_seconds_per_day: float = 1e12
+    """Seconds that its sandboxes may be in memory, in sum, per day. An unused part is kept for up
+    to one day. Paused sandboxes do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +91,20 @@ class Token:
         digest = _digest(text.encode())
         return cls(name, digest, quota or Quota(), trusted, all_metrics, network)
 
+    @classmethod
+    def operator(cls, name: str, text: str) -> Token:
+        """The token of whoever runs the server: only the server's own limits apply."""
+        return cls.of(name, text, _NO_QUOTA, trusted=True, all_metrics=True)
+
 
 _NO_QUOTA = Quota(2**31, 2**63, 2**31, 1e9, 2**31, 2**63)
 ANYBODY = Token("anybody", b"", _NO_QUOTA, trusted=True, all_metrics=True)
 """Every client of a server without tokens: only the server's own limits apply."""
 PUBLIC = Token("(public)", b"")
 """A client without a token on a public route. No configured token can have this name."""
+
+SERVER = Token("(server)", b"", _NO_QUOTA, all_metrics=True)
+"""The front process itself, when it asks a worker."""
 
 
 class TokenTable:
@@ -104,6 +115,17 @@ class TokenTable:
         names = [token.name for token in self._tokens]
         if len(set(names)) != len(names):
             raise TokensRejected(f"token names must differ: {', '.join(names)}")
+
+    def replace(self, tokens: Iterable[Token]) -> set[str]:
+        """Use other tokens from now on. Returns the names of those that are no longer valid. A
+        server with tokens stays one. Raises `TokensRejected`."""
+        after = TokenTable(tokens)
+        if not after._tokens:
+            raise TokensRejected("no token is left; the old tokens stay")
+        known = {token.name: token.digest for token in after._tokens}
+        revoked = {t.name for t in self._tokens if known.get(t.name) != t.digest}
+        self._tokens = after._tokens
+        return revoked
 
     @property
     def is_open(self) -> bool:
@@ -136,6 +158,7 @@ class _FileToken(msgspec.Struct, forbid_unknown_fields=True):
     requests_per_second: float | None = None
     max_stored_sandboxes: int | None = None
     max_stored_bytes: int | None = None
+    sandbox_seconds_per_day: float | None = None
     trusted: bool = False
     all_metrics: bool = False
     network: list[str] | dict[str, Any] | None = None

@@ -47,6 +47,7 @@ from wasmsand.kernel.process.thread import ProcessState, Thread
 from wasmsand.kernel.sockets.network import Network
 from wasmsand.kernel.sockets.outside import Outside
 from wasmsand.kernel.vfs import ROOT, Namespace, Node, ProcFs, TreeFs
+from wasmsand.kernel.vfs.image_data import ImageData
 
 log = logging.getLogger("wasmsand.kernel")
 
@@ -109,6 +110,10 @@ class Kernel:
         """Hook: call `fire_timers` at this monotonic time."""
         self.process_ended: Callable[[Process], None] = _ignore_process
         """Hook: a process has become a zombie, or was reaped at once."""
+
+        self.content_wanted: Callable[[ImageData], None] | None = None
+        """Hook: a guest opens a file whose content was not loaded yet. It may raise `OutsideWait`
+        while the content is fetched."""
 
         self.random: Callable[[int], bytes] = os.urandom
         """The source of random bytes for guests."""

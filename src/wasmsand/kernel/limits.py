@@ -234,6 +234,8 @@ NETWORK_EVENTS_MAX = 1000
 """Events that a sandbox's network log keeps."""
 NETWORK_CONNECT_SECONDS = 60
 """How long the host tries to connect to one address."""
+PAGE_BODIES_MAX = 64 * MIB
+"""Bytes of the bodies of requests that wait in a page until they are complete."""
 OUTSIDE_CAPACITY = 1024 * KIB
 """Bytes of a connection to the outside that wait to be read, in each direction."""
 PORT_CONNECTIONS_MAX = 512

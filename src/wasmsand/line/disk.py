@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from wasmsand.sdk.backend import Backend
-from wasmsand.sdk.errors import DiskImageError
+from wasmsand.sdk.errors import CommandError, DiskImageError
 
 
 class DiskError(Exception):
@@ -53,5 +53,7 @@ class Disk:
                 except BaseException:
                     os.unlink(stream.name)
                     raise
+        except CommandError as error:  # a machine that was lost
+            raise DiskError(f"{self._path}: not written: {error}") from None
         except OSError as error:
             raise DiskError(f"{self._path}: {error.strerror}") from None

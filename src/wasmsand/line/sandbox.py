@@ -24,28 +24,30 @@ from wasmsand.line.requests import (
 )
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.command_builder import CommandBuilder
-from wasmsand.sdk.errors import CommandError, FileError, SandboxClosedError
+from wasmsand.sdk.errors import CommandError, FileError, SandboxClosedError, SandboxError
 from wasmsand.sdk.opening import open_backend
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.options import HOME, Mode, SandboxOptions
 
 Answer = dict[str, object]
 
+_HEAD_START_SECONDS: Final[dict[Mode, float]] = {"simple": 0.1, "v86": 2.0}
 _TIMEOUT: Final = "Command execution failed: timeout exceeded"
 
 
 class LineSandbox:
     """A sandbox that can be reset."""
 
-    def __init__(self, options: SandboxOptions, disk: Disk | None) -> None:
+    def __init__(self, options: SandboxOptions, disk: Disk | None, mode: Mode = "simple") -> None:
         """Raises `DiskError` if the disk image cannot be read."""
         self._options = options
+        self._mode = mode
         self._disk = disk
         self._builder = CommandBuilder(options, lambda: options.env)
         self._backend = self._fresh()
         self._started = time.monotonic()
 
     def _fresh(self) -> Backend:
-        backend = open_backend(self._options)
+        backend = open_backend(self._options, mode=self._mode)
         if self._disk is not None:
             try:
                 self._disk.load(backend)
@@ -53,6 +55,12 @@ class LineSandbox:
                 backend.close()
                 raise
         return backend
+
+    @property
+    def head_start_seconds(self) -> float:
+        """How long a command runs alone before the next request begins: as long as short commands
+        take."""
+        return _HEAD_START_SECONDS[self._mode]
 
     def answer(self, request: LineRequest) -> Answer:
         """Execute `request`."""
@@ -73,6 +81,13 @@ class LineSandbox:
 
         Raises `DiskError` if saving fails.
         """
+        if self._disk is not None and self._mode == "v86":
+            # The files are in the machine and end with it.
+            try:
+                self._disk.save(self._backend)
+            finally:
+                self._backend.close()
+            return
         self._backend.close()
         if self._disk is not None:
             self._disk.save(self._backend)
@@ -120,7 +135,7 @@ class LineSandbox:
     def _reset(self, request: ResetRequest) -> Answer:
         try:
             fresh = self._fresh()
-        except DiskError as error:  # keep the old sandbox
+        except (DiskError, SandboxError) as error:  # keep the old sandbox
             return {"type": "reset", "id": request.id, "success": False, "error": str(error)}
         self._backend.close()
         self._backend = fresh
@@ -128,7 +143,10 @@ class LineSandbox:
         return {"type": "reset", "id": request.id, "success": True}
 
     def _status(self, request: StatusRequest) -> Answer:
-        usage = self._backend.usage()
+        try:
+            usage = self._backend.usage()
+        except SandboxError as error:
+            return self._status_without_answer(request, error)
         return {
             "type": "status",
             "id": request.id,
@@ -136,6 +154,18 @@ class LineSandbox:
             "memory_used_bytes": usage.memory_bytes,
             "memory_limit_bytes": usage.memory_limit_bytes,
             "ready": True,
+        }
+
+    def _status_without_answer(self, request: StatusRequest, error: SandboxError) -> Answer:
+        """The status of a machine that is lost, and starts again with the next request."""
+        return {
+            "type": "status",
+            "id": request.id,
+            "error": str(error),
+            "uptime_ms": int((time.monotonic() - self._started) * 1000),
+            "memory_used_bytes": 0,
+            "memory_limit_bytes": self._options.memory_limit_bytes,
+            "ready": False,
         }
 
 

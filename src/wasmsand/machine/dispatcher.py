@@ -26,6 +26,7 @@ from wasmsand.kernel.process.delivery import (
     deliverable_handler,
     give_up_handlers,
     interrupts,
+    look_again,
     restarts,
 )
 from wasmsand.kernel.process.thread import ProcessState
@@ -169,6 +170,8 @@ class Dispatcher:
         thread = blocked.thread
         if block.deadline is not None:
             thread.call.deadline = block.deadline
+        if thread.signals.pending:
+            look_again(self._kernel, thread)
         if thread.dead:
             return self.guest.fail_dead_embryo()
         if thread.stopped:
@@ -254,6 +257,8 @@ class Dispatcher:
         guest = self.guest
         thread = guest.thread
         told = False
+        if not thread.dead and not thread.stopped:
+            look_again(self._kernel, thread)
         if thread.dead:
             if guest.embryo_parent is not None and nr in _KILLS:
                 return guest.end_embryo()  # the embryo killed itself

@@ -17,6 +17,7 @@ from typing import Final
 
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.context import CallContext
+from wasmsand.abi.linux.signal_words import SignalWords, signal_words
 from wasmsand.abi.memory import GuestMemory
 from wasmsand.engine.protocol import GuestUnwind, Instance, ModuleRejected
 from wasmsand.kernel.errno import Errno, KernelError
@@ -102,6 +103,7 @@ class Guest(CallContext):
         returns."""
         self.memory = GuestMemory.of(instance, self.look)
         self.flag_address = _signal_flag(instance)
+        self._signal_words = None if thread_locals is not None else self._share_signals()
         self.show_memory()
         if thread_locals is None:  # a further thread waits for its turn
             self.charge.go_on(self.process.rlimits.address_space)
@@ -135,6 +137,17 @@ class Guest(CallContext):
         # The flag belongs to the program, signals to the thread: the next return sets it again.
         self.lower_signal_flag()
 
+    def may_grow(self, wanted: int) -> bool:
+        """Let the memory grow by `wanted` bytes. False if others may leave so much soon; ENOMEM if
+        there is no room."""
+        if not self.charge.look():
+            self.out_of_memory()
+        address_space = self.process.rlimits.address_space
+        if not self.charge.has_room(wanted, address_space):
+            raise KernelError(Errno.ENOMEM)
+        self.charge.ask(wanted)
+        return self.charge.go_on(address_space) >= wanted
+
     def show_memory(self) -> None:
         """Update the memory figures that ps shows."""
         parent = self.embryo_parent
@@ -151,6 +164,12 @@ class Guest(CallContext):
         """The program will not run again."""
         self.fork_failed()
         self.charge.leave()
+        for thread in (self.thread, self.embryo_parent):
+            if thread is not None:
+                thread.signals.leave(self._signal_words)
+        if self._signal_words is not None:
+            self._signal_words.release()
+            self._signal_words = None
 
     def close(self) -> None:
         """Free the program, after `leave_memory`. Needs no lock."""
@@ -213,6 +232,16 @@ class Guest(CallContext):
         self.kernel.exit(self.process, status)
 
     # Signals.
+
+    def _share_signals(self) -> SignalWords | None:
+        """Let the program keep its signal mask and actions itself, if it has words for them."""
+        words = signal_words(self.instance, self.memory) if self.flag_address is not None else None
+        signals = self.thread.signals
+        if words is None:
+            signals.keep_alone()
+        else:
+            signals.share(words, self.process.pid)
+        return words
 
     def set_signal_flag(self) -> None:
         """Tell the program that a signal with a handler is pending."""
@@ -290,13 +319,22 @@ class Guest(CallContext):
         child.memory.owner_came()
         self.embryo_parent = self.thread
         self.process, self.thread = child, child.first_thread
+        words, kept = self._signal_words, self.embryo_parent.signals
+        if words is not None and kept.shared is words:
+            # The memory is the child's for now; the kernel keeps the parent's words.
+            kept.share(words.copy(), self.embryo_parent.process.pid)
+            child.signals.share(words, child.pid)
 
     def end_embryo(self) -> int:
         """Act for the parent again. Return the child's pid: the result of vfork in the parent."""
         assert self.embryo_parent is not None
         pid = self.process.pid
+        words, kept = self._signal_words, self.embryo_parent.signals
+        self.thread.signals.leave(words)
         self.thread, self.embryo_parent = self.embryo_parent, None
         self.process = self.thread.process
+        if words is not None and kept.shared is not None:
+            kept.share(words, self.process.pid)
         return pid
 
     def fail_dead_embryo(self) -> int:
@@ -338,6 +376,7 @@ class Guest(CallContext):
         reached = self.kernel.checkpoint_reached
         if reached is None:
             raise KernelError(Errno.ENOSYS)
+        self.thread.signals.keep_alone()  # the memory is stored as a new program finds it
         reached(self.process, self.instance)
         return self.end(0)
 
@@ -357,6 +396,7 @@ class Guest(CallContext):
             raise KernelError(Errno.ENOSYS, str(error)) from error
         except MemoryError as error:
             raise KernelError(Errno.EAGAIN, str(error)) from error
+        self.thread.signals.keep_alone()  # each thread has its own mask
         thread = new_thread(self.kernel, self.thread)
         self.thread_locals = thread_locals
         account = self.charge.account

@@ -51,7 +51,12 @@ def image_programs(directory: Path | None = None) -> tuple[ProgramFile, ...]:
 
 
 def _base_directories() -> list[ImageDirectory]:
-    base, *further = images = [read_image(directory) for directory in image_directories()]
+    return _matching(image_directories())
+
+
+def _matching(directories: Sequence[Path]) -> list[ImageDirectory]:
+    """Directories that were built for the first of them."""
+    base, *further = images = [read_image(directory) for directory in directories]
     present = {program.name: program.sha256 for program in base.programs}
     for image in further:
         if any(present.get(name) != key for name, key in image.base.items()):
@@ -81,9 +86,10 @@ def base_image() -> FrozenTree:
         return _base
 
 
-def image_at(directory: Path) -> FrozenTree:
-    """The tree of an image in another directory, as written by the builder."""
-    return _build([read_image(directory)])
+def image_at(*directories: Path) -> FrozenTree:
+    """The tree of an image in other directories, as written by the builder: the base, and what was
+    built for it."""
+    return _build(_matching(directories))
 
 
 @lru_cache(maxsize=4)

@@ -21,9 +21,9 @@ import time
 from _thread import RLock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
+from wasmsand.confinement.environment import child_environment
 from wasmsand.rpc import protocol
 from wasmsand.rpc.descriptors import DescriptorSender, can_pass_descriptors
 from wasmsand.rpc.params import Params
@@ -33,7 +33,6 @@ from wasmsand.wire import strict_json
 from wasmsand.wire.gate import ResponseGate
 from wasmsand.wire.lines import LineReader, LineTooLong
 
-_PACKAGE_DIRECTORY: Final = Path(__file__).resolve().parents[2]
 _BUFFER_BYTES: Final = 65536
 """The size of a pipe's buffer."""
 _STDERR_BYTES: Final = 2000
@@ -43,39 +42,6 @@ _TERMINATE_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 120.0
 """Timeout of a request that does not wait for a command. It may copy all files of a sandbox."""
 _WRITE_BYTES: Final = 1 << 20
-_VARIABLES: Final = (
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LD_LIBRARY_PATH",
-    "PYTHONHOME",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONPYCACHEPREFIX",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TZ",
-    "XDG_CACHE_HOME",
-    "WASMSAND_CACHE",
-    "WASMSAND_COMPILE",
-    "WASMSAND_RENEWAL",
-)
-"""Environment variables that the process inherits."""
-_PROXY_VARIABLES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-"""Inherited too by a process that uses the proxy of the host's environment."""
-_WINDOWS_VARIABLES: Final = (
-    "APPDATA",
-    "LOCALAPPDATA",
-    "PATH",
-    "PATHEXT",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "USERPROFILE",
-    "WINDIR",
-)
-"""Windows needs these to find its libraries and the user's directories."""
 
 
 class PendingCall:
@@ -270,7 +236,11 @@ class RpcConnection:
         """The reader thread: start the process, and read from it until it has ended."""
         try:
             self._process = _start(
-                max_line_bytes, readable, network, _environment(host_proxy), self.descriptors
+                max_line_bytes,
+                readable,
+                network,
+                child_environment(proxy=host_proxy),
+                self.descriptors,
             )
         except BaseException as error:
             self._start_failure = error
@@ -411,16 +381,6 @@ def _start(
         assert process.stdin is not None
         os.set_blocking(process.stdin.fileno(), False)
     return process
-
-
-def _environment(host_proxy: bool) -> dict[str, str]:
-    """The environment of the process: only what it needs, so no secrets of this one."""
-    path = [str(_PACKAGE_DIRECTORY)]
-    path += [os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    names = _VARIABLES if os.name == "posix" else (*_VARIABLES, *_WINDOWS_VARIABLES)
-    names = (*names, *_PROXY_VARIABLES) if host_proxy else names
-    kept = {name: value for name, value in os.environ.items() if name.upper() in names}
-    return {**kept, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def _failure(error: object) -> Exception:

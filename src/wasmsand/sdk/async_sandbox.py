@@ -29,7 +29,7 @@ from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import CHUNK, Files, GuestPath
-from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
+from wasmsand.sdk.options import HOME, Isolation, Mode, SandboxOptions
 from wasmsand.sdk.packages import INSTALL_TIMEOUT_MS, Packages
 from wasmsand.sdk.pool import SandboxPool
 from wasmsand.sdk.ports import (
@@ -1139,6 +1139,7 @@ class AsyncSandbox:
         network: Network | Sequence[str] | None = None,
         mounts: Mapping[str, Mount | str | os.PathLike[str]] | None = None,
         isolation: Isolation = "none",
+        mode: Mode = "simple",
     ) -> None:
         self._make: Callable[[], Sandbox] | None = lambda: Sandbox(
             timeout_ms=timeout_ms,
@@ -1155,6 +1156,7 @@ class AsyncSandbox:
             network=network,
             mounts=mounts,
             isolation=isolation,
+            mode=mode,
         )
 
     @classmethod
@@ -1175,6 +1177,7 @@ class AsyncSandbox:
         network: Network | Sequence[str] | None = None,
         mounts: Mapping[str, Mount | str | os.PathLike[str]] | None = None,
         isolation: Isolation = "none",
+        mode: Mode = "simple",
     ) -> AsyncSandbox:
         """Create a sandbox without a `with` block. The caller has to `kill` it."""
         return await cls(
@@ -1192,6 +1195,7 @@ class AsyncSandbox:
             network=network,
             mounts=mounts,
             isolation=isolation,
+            mode=mode,
         ).__aenter__()
 
     @classmethod

@@ -103,8 +103,9 @@ class ConnectionLostError(SandboxClosedError):
 
 
 class SandboxCrashedError(SandboxClosedError):
-    """The process of the sandbox (`isolation="process"`) has ended unexpectedly: it crashed or was
-    killed. `exit_status` has the form of `subprocess`: negative if a signal ended the process."""
+    """The process of the sandbox (`isolation="process"`, or a worker of a server) has ended
+    unexpectedly: it crashed or was killed. `exit_status` has the form of `subprocess`: negative if
+    a signal ended the process."""
 
     def __init__(self, message: str, exit_status: int) -> None:
         super().__init__(message, exit_status)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from wasmsand.machine import Machine
 from wasmsand.machine.mounts.table import Mounted, MountProblem, MountRequest
 from wasmsand.sdk.errors import MountConflictError, MountError, file_errors
 from wasmsand.sdk.results import MountDiff, MountInfo
 
 if TYPE_CHECKING:
+    from wasmsand.machine import Machine
     from wasmsand.machine.mounts.differences import Difference
     from wasmsand.sdk.mounts import Mount
 

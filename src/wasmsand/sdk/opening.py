@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from wasmsand.sdk.backend import Backend
-from wasmsand.sdk.options import Isolation, SandboxOptions
+from wasmsand.sdk.options import Isolation, Mode, SandboxOptions
 
 if TYPE_CHECKING:
     from wasmsand.sdk.results import SandboxInfo
@@ -24,6 +24,8 @@ _PROCESS_SPARES: Final = ("wasmsand.rpc.backend", "keep_process_spares")
 """`(count: int) -> None`: keep `count` processes ready for such sandboxes."""
 _PROCESS_LOADER: Final = ("wasmsand.rpc.process_loading", "load_process_state")
 """`(stream: IO[bytes], options: SandboxOptions | None, *, only_files: bool) -> SandboxState`"""
+_V86_BACKEND: Final = ("wasmsand.v86.backend", "open_v86_backend")
+"""`(options: SandboxOptions) -> Backend`: a Linux in an emulator."""
 _HTTP_BACKEND: Final = ("wasmsand.http.backend", "open_http_backend")
 """`(url: str, token: str | None, options: SandboxOptions, life: ServedLife) -> Backend`: a
 server's sandbox."""
@@ -46,13 +48,19 @@ class ServedLife:
     lifetime_seconds: float | None = None
 
 
-def open_backend(options: SandboxOptions, isolation: Isolation = "none") -> Backend:
+def open_backend(
+    options: SandboxOptions, isolation: Isolation = "none", mode: Mode = "simple"
+) -> Backend:
     """A new sandbox on this machine."""
+    if mode == "v86":
+        _check_isolation(isolation)  # the emulator always has a process of its own
+        return cast("Callable[[SandboxOptions], Backend]", _load(_V86_BACKEND))(options)
+    if mode != "simple":
+        raise ValueError(f"mode must be 'simple' or 'v86', not {mode!r}")
     options = _with_variables(options)
     if isolation == "none":
-        from wasmsand.sdk.local import (
-            LocalBackend,  # the machine: not needed to connect to a server
-        )
+        # The machine: a program that connects to a server does not need it.
+        from wasmsand.sdk.local import LocalBackend
 
         return LocalBackend(options)
     _check_isolation(isolation)

@@ -43,6 +43,7 @@ class OptionKind(Enum):
     NETWORK = "a `Network`, a list of rules to allow, or None"
     MOUNTS = "paths in the sandbox, each with a `Mount` or a directory of this machine"
     ISOLATION = '"none" or "process"'
+    MODE = '"simple" or "v86"'
 
     @property
     def has_none(self) -> bool:

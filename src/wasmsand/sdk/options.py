@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 HOME: Final = "/home/user"
 Isolation = Literal["none", "process"]
+Mode = Literal["simple", "v86"]
 _Value = TypeVar("_Value")
 _DEFAULT: Final = Limits()
 _RPC, _HTTP = SandboxInterface.JSON_RPC, SandboxInterface.HTTP
@@ -191,5 +192,12 @@ ISOLATION: Final = Option(
     "none",
     '`"none"` runs the sandbox in this process, `"process"` in a separate one, with the same API',
 )
-OPTIONS: Final = (*SETTINGS, ISOLATION)
+MODE: Final = Option(
+    "mode",
+    OptionKind.MODE,
+    "simple",
+    '`"simple"` runs programs compiled to WebAssembly, `"v86"` a whole Linux for i386 in an '
+    "emulator (`wasmsand build v86`)",
+)
+OPTIONS: Final = (*SETTINGS, ISOLATION, MODE)
 """The table: every option of a sandbox."""

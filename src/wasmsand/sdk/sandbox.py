@@ -27,7 +27,7 @@ from wasmsand.sdk.opening import (
     load_anywhere,
     open_backend,
 )
-from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
+from wasmsand.sdk.options import HOME, SETTINGS, Isolation, Mode, SandboxOptions
 from wasmsand.sdk.packages import Packages
 from wasmsand.sdk.ports import Ports
 from wasmsand.sdk.python_session import PythonSession
@@ -91,6 +91,8 @@ class Sandbox(SandboxLife):
       `Mount` such as `Mount(".", mode="overlay")`
     - `isolation`: `"none"` runs the sandbox in this process, `"process"` in a separate one, with
       the same API
+    - `mode`: `"simple"` runs programs compiled to WebAssembly, `"v86"` a whole Linux for i386 in an
+      emulator (`wasmsand build v86`)
 
     A sandbox may be used from several threads. It ends when the last reference to it is gone.
     """
@@ -127,11 +129,12 @@ class Sandbox(SandboxLife):
         network: Network | Sequence[str] | None = None,
         mounts: Mapping[str, Mount | str | os.PathLike[str]] | None = None,
         isolation: Isolation = "none",
+        mode: Mode = "simple",
     ) -> None:
         # The signature is for readers and editors; the table of options has the rest.
         given = locals()
         options = SandboxOptions(**{option.name: given[option.name] for option in SETTINGS})
-        self._attach(open_backend(options, isolation), options)
+        self._attach(open_backend(options, isolation, mode), options)
 
     @classmethod
     def connect(

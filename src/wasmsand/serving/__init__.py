@@ -8,6 +8,8 @@
     shares.py         divides a resource fairly among tenants
     hosts.py          which names mean this machine
     listening.py      the listening socket
+    pages.py          the files of a web page, and their headers
+    page_server.py    a small server for a page, on this machine only
     shutdown.py       shutdown, within seconds, whatever hangs
 
 A tenant is a token or a session; tenants must not disturb each other. Rules: nothing that can

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import h11
 from uvicorn.config import Config
@@ -49,6 +50,8 @@ class BoundedConnection(H11Protocol):
         self._unread_timer: asyncio.TimerHandle | None = None
         self._refused = False
         self._switched: Switched | None = None
+        self.on_lost: Callable[[], None] | None = None
+        """Called when the connection ends."""
         self._steps_to_settle = 4  # iterations of the event loop, enough to read a request
 
     # Ownership.
@@ -105,6 +108,8 @@ class BoundedConnection(H11Protocol):
         self.crowd.leave(self)
         if self._switched is not None:
             self._switched.lost()
+        if self.on_lost is not None:
+            self.on_lost()
         super().connection_lost(exc)
         self.app_state = {}  # it refers to this connection
 
@@ -249,7 +254,20 @@ def connection_class(limits: ConnectionLimits) -> type[BoundedConnection]:
     return type("BoundedConnection", (BoundedConnection,), own)
 
 
-def connection_of(scope: Any) -> BoundedConnection | None:
+class ClientConnection(Protocol):
+    """What a handler may do with the connection of its request."""
+
+    def belongs_to(self, tenant: str) -> bool:
+        """See `BoundedConnection`."""
+
+    def switch(self, headers: list[tuple[bytes, bytes]]) -> Switched:
+        """See `BoundedConnection`."""
+
+    def drop(self) -> None:
+        """See `BoundedConnection`."""
+
+
+def connection_of(scope: Any) -> ClientConnection | None:
     """The connection of a request."""
-    found = scope.get("state", {}).get(STATE_KEY)
-    return found if isinstance(found, BoundedConnection) else None
+    found: ClientConnection | None = scope.get("state", {}).get(STATE_KEY)
+    return found

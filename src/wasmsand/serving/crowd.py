@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -154,6 +154,13 @@ class Crowd:
             self._forget_stranger(member)
         else:
             self._shares.give(member.tenant)
+
+    def drop_tenants(self, tenants: Collection[str]) -> None:
+        """Close the connections of tenants that may no longer use the server."""
+        for member in list(self._members):
+            if member.tenant in tenants:
+                self.leave(member)
+                member.drop()
 
     def used(self, member: CrowdMember) -> None:
         """After a response: make the connection the last one to be dropped."""

@@ -15,6 +15,8 @@ from wasmsand.machine.image import image_at
 from wasmsand.web.host import WebHost
 from wasmsand.web.methods_commands import COMMAND_METHODS
 from wasmsand.web.methods_files import FILE_METHODS
+from wasmsand.web.methods_mounts import MOUNT_METHODS
+from wasmsand.web.methods_network import NETWORK_METHODS
 from wasmsand.web.methods_sessions import SESSION_METHODS
 from wasmsand.web.methods_state import STATE_METHODS
 from wasmsand.web.service import Service
@@ -30,5 +32,12 @@ def prepare(image: str) -> FrozenTree:
 
 def boot(host: WebHost, image: str) -> Service:
     """Make the service of a sandbox from an image in this directory."""
-    methods = COMMAND_METHODS | FILE_METHODS | SESSION_METHODS | STATE_METHODS
-    return Service(host, JavaScriptEngine(host, transfer), prepare(image), methods)
+    methods = (
+        COMMAND_METHODS
+        | FILE_METHODS
+        | MOUNT_METHODS
+        | NETWORK_METHODS
+        | SESSION_METHODS
+        | STATE_METHODS
+    )
+    return Service(host, JavaScriptEngine(host, transfer), prepare(image), image, methods)

@@ -20,7 +20,7 @@ from wasmsand.engine.protocol import GuestTrap, TrapKind
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.deadlines import Deadlines
 from wasmsand.kernel.errno import Errno
-from wasmsand.kernel.process.delivery import deliverable_handler
+from wasmsand.kernel.process.delivery import deliverable_handler, look_again
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.machine.bug_log import log_bug
@@ -232,6 +232,7 @@ class Task:
                 guest.out_of_memory()
             guest.show_memory()
             enforce_cpu_limit(guest.kernel, guest.process)
+            look_again(guest.kernel, guest.thread)
             guest.stop_if_over()
             if guest.flag_address is not None and self._wants_tick():
                 guest.set_signal_flag()  # the program looks at it in its loops

@@ -23,16 +23,12 @@ from wasmsand.machine.command import CommandRequest
 from wasmsand.machine.files import SandboxFiles
 from wasmsand.machine.host_process import USER, new_process
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.web.contents import ImageContents
 from wasmsand.web.host import WebHost
 from wasmsand.web.loop import Loop
 from wasmsand.web.modules import WebModules
-
-
-class NoMounts:
-    """A page has no directories of a host."""
-
-    def look_again(self) -> None:
-        """There is nothing to look at."""
+from wasmsand.web.mounts import WebMounts
+from wasmsand.web.network.bridge import PageNetwork, WebBridge
 
 
 class WebMachine:
@@ -44,6 +40,7 @@ class WebMachine:
         engine: JavaScriptEngine,
         image: FrozenTree,
         limits: Limits | None = None,
+        network: PageNetwork | None = None,
         hostname: str = "sandbox",
     ) -> None:
         limits = limits or Limits()
@@ -60,9 +57,12 @@ class WebMachine:
         kernel.interrupt = self.loop.look_at_computing
         kernel.timer_armed = self._timer_armed
         kernel.process_ended = self._process_ended
+        self.contents = ImageContents(host)
+        kernel.content_wanted = self.contents.want
+        self.bridge = WebBridge(self.lock, kernel, self.loop, network or PageNetwork(host))
         self._watchers: dict[int, Callable[[], None]] = {}
         self.closed = False
-        self.mounts = NoMounts()
+        self.mounts = WebMounts(self, host)
         self.files = SandboxFiles(self)
 
     # Hooks of the kernel.

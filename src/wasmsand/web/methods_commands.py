@@ -14,21 +14,34 @@ from wasmsand.rpc import values
 from wasmsand.rpc.params import Params
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT
 from wasmsand.sdk.errors import CommandError, UnsupportedError
+from wasmsand.sdk.local_mounts import mount_request
+from wasmsand.sdk.network import policy_for
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.web.commands import CapturedCommand, StartedCommand, TerminalCommand
+from wasmsand.web.methods_mounts import mount
+from wasmsand.web.methods_network import use_network
+from wasmsand.web.network.bridge import require_possible
 from wasmsand.web.service import OK, Answer, Call, Handler, Service
 
 _INTERACTIVE: Final = ("/bin/bash", "-i")
 
 
-def _create(service: Service, call: Call) -> Answer:
+def _create(service: Service, call: Call) -> Answer | None:
     options = SandboxOptions(**values.options_in(call.params))
-    for name in ("wasm_dir", "packages", "network", "mounts"):
-        if getattr(options, name):
-            raise UnsupportedError(f"a page does not offer the option {name}")
-    service.machine.close()
-    service.begin(options, service.image)
-    return OK
+    if options.wasm_dir:
+        raise UnsupportedError("a page does not offer the option wasm_dir")
+    policy = None if options.network is None else policy_for(options.network)
+    require_possible(service.network.host, policy)
+    service.network.policy = None
+    service.begin_anew(options)
+    for path, described in options.mounts.items():
+        request = mount_request(path, described)
+        mount(service.machine, request)
+        service.mounts[path] = request
+    if policy is None:
+        return OK
+    use_network(service, call, policy)
+    return None
 
 
 def _ended(ended: Ended) -> dict[str, Any]:

@@ -17,15 +17,24 @@ from wasmsand.engine.javascript.host import ModuleForm
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine.bug_log import log_bug
+from wasmsand.machine.mounts.table import MountRequest
+from wasmsand.machine.network.guest_trust import GUEST_VARIABLES
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.sdk import arguments
 from wasmsand.sdk.command_builder import CommandBuilder
-from wasmsand.sdk.errors import CommandError, SandboxError, UnsupportedError, command_error
+from wasmsand.sdk.errors import (
+    CommandError,
+    PackageError,
+    SandboxError,
+    UnsupportedError,
+    command_error,
+)
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.web.commands import StartedCommand, TerminalCommand
 from wasmsand.web.host import LEAVE, WebHost
 from wasmsand.web.machine import WebMachine
+from wasmsand.web.network.bridge import PageNetwork
 from wasmsand.web.sessions import WebSession
 
 Answer = tuple[dict[str, Any], bytes | None]
@@ -43,14 +52,20 @@ class Service:
         host: WebHost,
         engine: JavaScriptEngine,
         image: FrozenTree,
+        image_path: str,
         methods: Mapping[str, Handler],
     ) -> None:
         self._methods = methods
         self._host = host
         self._engine = engine
-        self.image = image
+        self.image = self._base = image
+        """The tree of a new sandbox: with the packages that it was created with."""
+        self._image_path = image_path
         self.handles: dict[int, Handle] = {}
         self.last_handle = 0
+        self.network = PageNetwork(host)
+        self.mounts: dict[str, MountRequest] = {}
+        """What is mounted, by path."""
         self.snapshots: dict[str, tuple[FrozenTree, dict[str, str]]] = {}
         self.begin(SandboxOptions(), image)
 
@@ -58,8 +73,8 @@ class Service:
         """Make a new machine, with these files."""
         self.options = options
         self.variables: dict[str, str] = dict(options.env)
-        self.builder = CommandBuilder(options, lambda: self.variables)
-        self.use(WebMachine(self._host, self._engine, image, options.limits()))
+        self.builder = CommandBuilder(options, self._all_variables)
+        self.use(self.machine_with(image))
 
     def use(self, machine: WebMachine) -> None:
         """Go on with this machine."""
@@ -67,9 +82,37 @@ class Service:
         self._loop = machine.loop
         self._tasks = machine.loop.tasks
 
+    def begin_anew(self, options: SandboxOptions) -> None:
+        """Make a new machine, with the files of the image and the packages of the options."""
+        image = self._base
+        if options.packages:
+            # Imported here, because most sandboxes have no packages.
+            from wasmsand.web.packages import image_with_packages
+
+            packages = tuple(options.packages)
+            image = image_with_packages(self._host, self._image_path, image, packages)
+        self.machine.close()
+        self.image = image
+        self.begin(options, image)
+
     def new_machine(self) -> WebMachine:
         """A machine with the same options, and only the files of the image."""
-        return WebMachine(self._host, self._engine, self.image, self.options.limits())
+        return self.machine_with(self.image)
+
+    def machine_with(self, files: FrozenTree) -> WebMachine:
+        """A machine with the same options, network and mounts, and these files."""
+        limits = self.options.limits()
+        machine = WebMachine(self._host, self._engine, files, limits, self.network)
+        machine.bridge.use_policy()
+        for request in self.mounts.values():
+            machine.mounts.mount(request)
+        return machine
+
+    def _all_variables(self) -> dict[str, str]:
+        """What commands start with."""
+        if self.network.policy is None:
+            return self.variables
+        return {**GUEST_VARIABLES, **self.variables}
 
     # Calls of guests, and events of the host.
 
@@ -101,10 +144,29 @@ class Service:
         self.machine.modules.memory_fetched(key, image)
         self._loop.settle()
 
+    def bytes_came(self, key: str) -> None:
+        """The host has bytes of a file of the image, or cannot get them."""
+        self.machine.contents.came(key)
+        self._loop.settle()
+
     def fetch_failed(self, key: str, problem: str) -> None:
         """The host could not fetch something."""
         self.machine.modules.failed(key, problem)
         self._loop.settle()
+
+    def authority_made(self, certificate: str) -> None:
+        """The host has made the certificate authority."""
+        self.network.authority_made(certificate.encode("ascii"))
+        self._loop.settle()
+
+    def heard(self, number: int, event: str, text: str, data: Any) -> None:
+        """Something happened to a request or a TLS connection. `data` is a buffer, or None."""
+        self.network.hear(number, event, text, b"" if data is None else bytes(data.to_py()))
+        self._loop.settle()
+
+    def may_use(self, number: int, address: str) -> bool:
+        """Whether the host may connect to an address for a request."""
+        return self.network.may_use(number, address)
 
     def time_passed(self) -> None:
         """The time has come that the host was told."""
@@ -119,6 +181,7 @@ class Service:
     def request(self, number: int, method: str, params: str, data: Any) -> None:
         """A request of the page. `data` is a buffer, or None."""
         content = None if data is None else bytes(data.to_py())
+        self.machine.mounts.look_again()
         try:
             handler = self._methods.get(method)
             if handler is None:
@@ -208,7 +271,7 @@ def _failure(error: Exception) -> dict[str, Any]:
     if isinstance(error, SandboxError):
         usual = "ENOSYS" if isinstance(error, UnsupportedError) else "EIO"
         errno = getattr(error, "errno_name", usual)
-        kind = type(error).__name__
+        kind = "PackageError" if isinstance(error, PackageError) else type(error).__name__
         return {
             "type": kind,
             "errno": errno,
@@ -218,7 +281,8 @@ def _failure(error: Exception) -> dict[str, Any]:
     if isinstance(error, KernelError):
         return {"type": "CommandError", "errno": error.errno.name, "message": str(error)}
     if isinstance(error, TypeError | ValueError):
-        return {"type": type(error).__name__, "errno": "EINVAL", "message": str(error)}
+        kind = "TypeError" if isinstance(error, TypeError) else "ValueError"
+        return {"type": kind, "errno": "EINVAL", "message": str(error)}
     log_bug("host bug in a request of the page")
     return {"type": "SandboxError", "errno": "EIO", "message": f"{type(error).__name__}: {error}"}
 

@@ -2,16 +2,21 @@
 # Builds a CPython for this machine, all modules inside, that can be moved: it finds its library
 # beside itself. What builds never use (TLS, Tk, curses, databases) is left out.
 #
-#   build.sh SOURCE_DIR SYSROOT      with JOBS in the environment
+#   build.sh SOURCE_DIR SYSROOT
+#
+# Environment: RECIPE (the folder of the recipe), JOBS (parallel compilations), OPTIMISE (the
+# level of the compiler, default -O2), LEFT_OUT
+# (further modules that are not built).
 set -eu
 
 mkdir -p "$1/build" "$2/bin" "$2/lib"
 cd "$1/build"
 for module in _ssl _hashlib _tkinter _curses _curses_panel _sqlite3 _ctypes _dbm _gdbm readline \
-	zlib _bz2 _lzma _zstd nis _uuid _remote_debugging; do
+	zlib _bz2 _lzma _zstd nis _uuid _remote_debugging ${LEFT_OUT-}; do
 	disabled="${disabled-} py_cv_module_$module=n/a"
 done
-../configure -q CC=clang-22 OPT='-DNDEBUG -O2' MODULE_BUILDTYPE=static --disable-shared \
+sh "$RECIPE/../../builder/machine_answers.sh" > machine.site
+CONFIG_SITE=machine.site ../configure -q CC=clang-22 OPT="-DNDEBUG ${OPTIMISE--O2}" MODULE_BUILDTYPE=static --disable-shared \
 	--disable-test-modules --without-ensurepip --without-remote-debug $disabled
 make -s -j "${JOBS:-1}" python
 rm -f pybuilddir.txt

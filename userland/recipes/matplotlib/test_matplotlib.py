@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from wasmsand import Sandbox
 
 Run = Callable[[str], str]
@@ -160,3 +162,17 @@ triangles (480, 640, 4) 8ab41d0bbf0f
 layout (480, 640, 4) bf6595db20b7
 text (480, 640, 4) 93ddfd898c60
 """
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import mpl_toolkits; print(list(mpl_toolkits.__path__) != [])",
+        "import mpl_toolkits.mplot3d as found; print(hasattr(found, 'Axes3D'))",
+        "from mpl_toolkits.mplot3d import Axes3D; print(Axes3D.name == '3d')",
+        "from mpl_toolkits.axes_grid1 import make_axes_locatable as f; print(callable(f))",
+        "import matplotlib.pyplot, mpl_toolkits; print(hasattr(mpl_toolkits, 'mplot3d'))",
+    ],
+)
+def test_toolkits_are_imported(full_python: Run, statement: str) -> None:
+    assert full_python(statement) == "True\n"

@@ -78,6 +78,27 @@ def test_a_full_disk_leaves_nothing_behind(full: Guest) -> None:
     full.run("rm -f f* && pip install -q requests && python3 -c 'import requests'")
 
 
+def test_a_wheel_that_does_not_fit_leaves_nothing_behind() -> None:
+    with Sandbox(fs_limit_bytes=24 << 20) as sandbox:
+        guest = Guest(sandbox)
+        content = {"mine/__init__.py": "", "mine/a.py": "", "mine/data/x": "y" * 3_000_000}
+        wheel = guest.write_wheel("mine", "1.0", files=content, commands=["mine = mine:main"])
+        guest.run("mkdir -p /usr/local/bin")
+        before = guest.run(f"find {SITE} /usr/local/bin -maxdepth 2")
+        fill = "dd if=/dev/zero of=fill bs=1M count=40 2>/dev/null; truncate -s -2M fill"
+        guest.run(fill)
+        guest.run(f"pip install ./{wheel}", exit_code=1)
+        assert "[Errno 28] No space left on device" in guest.errors
+        assert guest.run(f"find {SITE} /usr/local/bin -maxdepth 2") == before
+        guest.run(f"rm fill && pip install -q ./{wheel} && python3 -c 'import mine.a'")
+        # An older version stays as it was.
+        newer = guest.write_wheel("mine", "2.0", files=content)
+        guest.run(f"rm {wheel}; {fill}")
+        guest.run(f"pip install ./{newer}", exit_code=1)
+        assert "mine-1.0-py3-none-any.whl" in guest.run("pip freeze")
+        guest.run("python3 -c 'import mine.a'")
+
+
 def test_several_pips_at_once_do_not_disturb_each_other(guest: Guest) -> None:
     names = "requests flask pytest rich httpx beautifulsoup4 openpyxl html5lib"
     guest.run(

@@ -5,8 +5,12 @@ from __future__ import annotations
 from userland.builder.cli import RECIPES, ROOT
 from userland.builder.recipe import load_recipes
 from userland.recipes.guest_with_pip import Guest
+from wasmsand import Sandbox
+from wasmsand.machine.packages.offered import registry
 
 _NATIVE = {"lxml", "matplotlib", "numpy", "pandas", "pillow"}
+_NEED_MORE = {"blackd", "soupsieve"}
+"""Modules that import what their metadata do not name: aiohttp, and beautifulsoup4."""
 
 
 def _table() -> dict[str, str]:
@@ -74,3 +78,45 @@ for name in sorted(os.listdir("/usr/lib/python")):
 def test_packages_have_no_tests_inside(guest: Guest) -> None:
     """Of their own, to keep the image small. `sympy.testing` and the like are no tests."""
     assert guest.lines("find /usr/lib/python -type d -name tests -o -type d -name test") == []
+
+
+def test_pip_sees_the_dependencies_that_the_metadata_name(guest: Guest) -> None:
+    """The light commands read the metadata of every package as the standard library does."""
+    program = """
+import os, sys
+from importlib.metadata import PathDistribution
+from pathlib import Path
+from pip._registry.distributions import in_registry
+checked = 0
+for name in sorted(os.listdir("/usr/lib/python")):
+    light = in_registry(name)
+    full = PathDistribution(Path(light.folder) / light.info)
+    expected = list(full.requires or [])
+    if light.fields("Requires-Dist") != expected or light.field("Version") != full.version:
+        print(name, light.fields("Requires-Dist"), expected)
+    checked += 1
+print(checked > 80)
+"""
+    assert guest.python(program) == "True\n"
+
+
+def test_every_package_can_be_imported_with_what_comes_with_it() -> None:
+    program = f"""
+import importlib, os, sys
+root = f"/usr/lib/python/{{sys.argv[1]}}"
+for entry in sorted(os.listdir(root)):
+    name, suffix = os.path.splitext(entry)
+    is_module = suffix == ".py" or (not suffix and os.path.isdir(f"{{root}}/{{entry}}"))
+    if is_module and name.isidentifier() and name not in {{"__pycache__", *{_NEED_MORE}}}:
+        importlib.import_module(name)
+"""
+    packages = [package.key for package in registry().all()]
+    assert len(packages) > 80
+    failures = {}
+    for package in packages:
+        with Sandbox(packages=[package]) as sandbox:
+            sandbox.files.write("/tmp/program.py", program)
+            result = sandbox.commands.run(["python3", "/tmp/program.py", package])
+            if result.exit_code:
+                failures[package] = result.stderr.splitlines()[-1]
+    assert failures == {}

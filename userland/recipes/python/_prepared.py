@@ -261,12 +261,12 @@ class _LibraryFinder(FileFinder):
             return super().find_spec(fullname, target)
         original = module.__spec__
         assert original is not None
-        assert original.origin is not None
-        loader = _StoredLoader(fullname, original.origin)
+        loader = _StoredLoader(fullname, original.origin or "")
         spec = ModuleSpec(fullname, loader, origin=original.origin)
         spec.submodule_search_locations = original.submodule_search_locations
-        spec.cached = original.cached
-        spec.has_location = True
+        if original.origin is not None:  # a package without __init__.py has none
+            spec.cached = original.cached
+            spec.has_location = True
         return spec
 
 
@@ -300,7 +300,8 @@ class _StoredLoader(SourceFileLoader):
         assert module.__spec__ is not None
         original = module.__spec__.loader_state
         if original is None:
-            super().exec_module(module)
+            if self.path:
+                super().exec_module(module)
             return
         module.__spec__ = original
         name = original.name

@@ -16,6 +16,11 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** `1 process`, `2 processes`. */
+export function counted(count: number, noun: "process"): string {
+  return `${count} ${noun}${count === 1 ? "" : "es"}`;
+}
+
 export function sizeText(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`;

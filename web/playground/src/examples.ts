@@ -1,12 +1,51 @@
-// Examples to click: each is typed into the terminal.
+// Examples to click: commands are typed into the terminal, code is run in the Python cell.
 
-export const examples: [title: string, command: string][] = [
-  ["Who am I?", "uname -a; id; bash --version | head -1; ls /usr/bin | wc -l"],
-  ["A pipeline", "seq 1 100 | awk '{ s += $1 } END { print s }'"],
-  ["A git repository", "git init -q demo; cd demo; echo hi > a; git add a; git -c user.name=me -c user.email=me@example.org commit -qm first; git log --stat; cd .."],
-  ["Python and sqlite", "python3 -c \"import sqlite3; print(sqlite3.connect(':memory:').execute('select 6*7').fetchone())\""],
-  ["An editor", "vim -c 'normal iHello from vim. Leave with :q!'"],
-  ["Job control", "sleep 100 & jobs; kill %1; wait; jobs"],
-  ["What runs?", "ps aux; free -m; df -h /"],
-  ["JSON with jq", "echo '{\"a\": [1, 2, 3]}' | jq '.a | add'"],
+export interface Example {
+  title: string;
+  command?: string;
+  code?: string;
+}
+
+export const examples: Example[] = [
+  { title: "Who am I?", command: "uname -a; id; bash --version | head -1; ls /usr/bin | wc -l" },
+  { title: "A pipeline", command: "seq 1 100 | awk '{ s += $1 } END { print s }'" },
+  {
+    title: "A git repository",
+    command:
+      "git init -q demo; cd demo; echo hi > a; git add a; git -c user.name=me -c " +
+      "user.email=me@example.org commit -qm first; git log --stat; cd ..",
+  },
+  {
+    title: "Python and sqlite",
+    command:
+      "python3 -c \"import sqlite3; print(sqlite3.connect(':memory:').execute('select 6*7').fetchone())\"",
+  },
+  { title: "An editor", command: "vim -c 'normal iHello from vim. Leave with :q!'" },
+  { title: "Job control", command: "sleep 100 & jobs; kill %1; wait; jobs" },
+  { title: "What runs?", command: "ps aux; free -m; df -h /" },
+  { title: "JSON with jq", command: "echo '{\"a\": [1, 2, 3]}' | jq '.a | add'" },
+  {
+    title: "A picture from Python",
+    code: `import struct, zlib
+from IPython.display import Image
+
+def chunk(kind, data):
+    end = zlib.crc32(kind + data)
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", end)
+
+rows, size = bytearray(), 256
+for y in range(size):
+    rows.append(0)
+    for x in range(size):
+        rows += bytes((x, y, (x ^ y) & 255))
+Image(data=b"\\x89PNG\\r\\n\\x1a\\n"
+      + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0))
+      + chunk(b"IDAT", zlib.compress(bytes(rows))) + chunk(b"IEND", b""))`,
+  },
+  {
+    title: "A table from Python",
+    code: `from IPython.display import HTML
+HTML("<table><tr><th>n</th><th>n squared</th></tr>"
+     + "".join(f"<tr><td>{n}</td><td>{n * n}</td></tr>" for n in range(1, 6)) + "</table>")`,
+  },
 ];

@@ -1,25 +1,37 @@
-// The playground: one page with a terminal, files, a Python cell and examples.
+// The playground: one page with a terminal, files, an editor, a Python cell and examples.
 //
-// Owns the life of the page's sandbox, the tabs and the status line.
+// Owns the life of the page's sandbox and the status line.
 
 import "./main.css";
-import { Sandbox } from "../../src/index.js";
-import { element, make, sizeText } from "./elements.js";
+import type { Sandbox } from "../../src/index.js";
+import { chosenBackend, runsInPage } from "./backends.js";
+import { EditorPane } from "./editor-pane.js";
+import { counted, element, make, sizeText } from "./elements.js";
 import { examples } from "./examples.js";
-import { KeptState } from "./kept-state.js";
 import { FilesPane } from "./files-pane.js";
+import { choose, prepareLayout } from "./layout.js";
 import { PythonPane } from "./python-pane.js";
 import { TerminalPane } from "./terminal-pane.js";
 
 const STATUS_MS = 2000;
+/** How long a message stays before the usual status comes back. */
+const MESSAGE_MS = 5000;
 
 let sandbox: Sandbox | undefined;
 let booted = "";
+let messageUntil = 0;
 
-function say(text: string, bad = false): void {
+function show(text: string, bad: boolean): void {
   const status = element("status");
-  status.textContent = text;
+  if (status.textContent !== text) status.textContent = text;
+  status.title = text;
   status.classList.toggle("bad", bad);
+}
+
+/** Say something; an error stays until the next message. */
+function say(text: string, bad = false): void {
+  messageUntil = bad ? Infinity : performance.now() + MESSAGE_MS;
+  show(text, bad);
 }
 
 /** Redraw the tree a moment after the last output. */
@@ -27,79 +39,78 @@ let later: ReturnType<typeof setTimeout> | undefined;
 function filesMayHaveChanged(): void {
   clearTimeout(later);
   later = setTimeout(() => void files.draw(), 500);
-  kept.changed();
+  backend.changed();
 }
 
-const kept = new KeptState(say);
-const files = new FilesPane(say, () => kept.changed());
-const terminal = new TerminalPane(filesMayHaveChanged);
+const backend = chosenBackend(say);
+const editor = new EditorPane(say, filesMayHaveChanged);
+const files = new FilesPane(editor, say, () => backend.changed());
+const terminal = new TerminalPane(filesMayHaveChanged, () =>
+  say("The sandbox is gone. Reload the page, or start anew.", true),
+);
 const python = new PythonPane(filesMayHaveChanged);
+prepareLayout(() => terminal.focus());
+
+function waitVisibly(text: string, busy: boolean): void {
+  element("welcome-text").textContent = text;
+  element("progress").hidden = !busy;
+  element("welcome").hidden = false;
+}
 
 async function start(): Promise<void> {
-  element<HTMLButtonElement>("reset").disabled = true;
-  sandbox?.destroy();
+  const reset = element<HTMLButtonElement>("reset");
+  reset.disabled = true;
+  if (sandbox && !sandbox.isDestroyed) sandbox.destroy();
   say("Starting…");
+  waitVisibly(backend.welcome, true);
   const began = performance.now();
   try {
-    sandbox = await Sandbox.create({ assets: new URL("assets/", location.href), timeoutMs: null });
-    await kept.restore(sandbox);
+    sandbox = await backend.open();
     await terminal.open(sandbox);
     booted = `ready in ${((performance.now() - began) / 1000).toFixed(1)} s`;
-    if (!kept.problem) say(booted);
+    if (!backend.problem) say(booted);
     python.show(sandbox);
-    await files.show(sandbox);
+    editor.show(sandbox);
+    const isEmpty = await files.show(sandbox);
+    if (isEmpty) choose("examples");
   } catch (error) {
-    element("welcome").textContent = "The sandbox could not start.";
-    element("welcome").hidden = false;
+    waitVisibly("The sandbox could not start.", false);
     say(error instanceof Error ? error.message : String(error), true);
   } finally {
-    element<HTMLButtonElement>("reset").disabled = false;
+    reset.disabled = false;
   }
 }
 
 async function showUsage(): Promise<void> {
   if (!sandbox || sandbox.isDestroyed || document.hidden) return;
-  if (element("status").classList.contains("bad")) return;
+  if (performance.now() < messageUntil) return;
   const usage = await sandbox.usage();
-  say(
-    `${booted} · ${usage.processes} processes · ${sizeText(usage.memoryBytes)} of memory · ` +
-      `${sizeText(usage.fsBytes)} of files`,
+  show(
+    `${booted} · ${counted(usage.processes, "process")} · ${sizeText(usage.memoryBytes)} memory · ` +
+      `${sizeText(usage.fsBytes)} files`,
+    false,
   );
 }
 
-function choose(tab: HTMLElement): void {
-  for (const other of document.querySelectorAll<HTMLElement>("[role=tab]")) {
-    const chosen = other === tab;
-    other.setAttribute("aria-selected", String(chosen));
-    other.tabIndex = chosen ? 0 : -1;
-    element(other.getAttribute("aria-controls")!).hidden = !chosen;
-  }
-}
-
-const tabs = [...document.querySelectorAll<HTMLElement>("[role=tab]")];
-tabs.forEach((tab, number) => {
-  tab.onclick = () => choose(tab);
-  tab.onkeydown = (event) => {
-    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    if (!step) return;
-    const next = tabs[(number + step + tabs.length) % tabs.length]!;
-    choose(next);
-    next.focus();
+for (const { title, command, code } of examples) {
+  const button = make(
+    "button", { type: "button", className: "example" }, title, make("code", {}, command ?? code ?? ""),
+  );
+  button.onclick = () => {
+    if (command !== undefined) return void terminal.type(command);
+    choose("python");
+    void python.example(code ?? "");
   };
-});
-for (const [title, command] of examples) {
-  const button = make("button", { type: "button", className: "example" }, title, make("code", {}, command));
-  button.onclick = () => void terminal.type(command);
   element("examples").append(button);
 }
 element("reset").onclick = async () => {
   if (!confirm("Forget all files of this sandbox?")) return;
-  await kept.forget();
+  await backend.forget();
   await start();
 };
 setInterval(() => void showUsage().catch(() => {}), STATUS_MS);
 Object.assign(globalThis, {
-  playground: { screen: () => terminal.text(), saved: () => kept.isSaved },
+  playground: { screen: () => terminal.text(), saved: () => backend.isSaved },
 });
 
 /** Whether the page has to be loaded again, with the headers of the service worker. */
@@ -117,8 +128,12 @@ async function installServiceWorker(): Promise<boolean> {
   return true;
 }
 
-if (globalThis.crossOriginIsolated) {
-  void installServiceWorker();
-  void start();
-} else if (await installServiceWorker()) location.reload();
-else void start();
+async function begin(): Promise<void> {
+  if (runsInPage(backend)) {
+    if (globalThis.crossOriginIsolated) void installServiceWorker();
+    else if (await installServiceWorker()) return location.reload();
+  }
+  await start();
+}
+
+void begin();

@@ -2,15 +2,11 @@
 //
 // Owns the copies of the page's own files. Rules: the network comes first, so that a new version
 // is seen; without it, the copies answer. Assets with a hash in their name are kept by the worker
-// that reads them. Every answer gets the headers that make the page cross-origin isolated.
+// that reads them. Every answer gets the headers of headers.json, which isolate the page.
+
+import headersOfFiles from "../headers.json";
 
 const CACHE_NAME = "wasmsand-playground-1";
-const HEADERS = {
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-embedder-policy": "require-corp",
-  "cross-origin-resource-policy": "same-origin",
-};
-
 interface FetchEvent extends Event {
   request: Request;
   respondWith(response: Promise<Response>): void;
@@ -23,20 +19,26 @@ interface Scope {
 }
 const scope = self as unknown as Scope;
 
-function isolated(response: Response): Response {
+const table = headersOfFiles as Record<string, Record<string, string>>;
+
+/** The response with the headers that its file should have. */
+function isolated(response: Response, url: string): Response {
   if (response.type === "opaque" || response.type === "error") return response;
   const headers = new Headers(response.headers);
-  for (const [name, value] of Object.entries(HEADERS)) headers.set(name, value);
+  const file = new URL(url).pathname.split("/").at(-1) || "index.html";
+  for (const [name, value] of Object.entries({ ...table["*"], ...table[file] })) {
+    headers.set(name, value);
+  }
   const { status, statusText } = response;
   return new Response(response.body, { status, statusText, headers });
 }
 
 async function answer(request: Request): Promise<Response> {
   const hashed = new URL(request.url).pathname.endsWith(".bin");
-  if (hashed) return isolated(await fetch(request));
+  if (hashed) return isolated(await fetch(request), request.url);
   const cache = await caches.open(CACHE_NAME).catch(() => undefined);
   try {
-    const response = isolated(await fetch(request));
+    const response = isolated(await fetch(request), request.url);
     if (response.ok) await cache?.put(request, response.clone()).catch(() => {});
     return response;
   } catch (error) {

@@ -12,6 +12,8 @@ export interface AssetIndex {
   format: number;
   /** A JSON document: `Layout`. */
   layout: string;
+  /** The same for the image of compiled packages, if there is one. */
+  packages: string | null;
   /** The files of Pyodide, by name; only pyodide.mjs is a file of its own. */
   pyodide: Record<string, string>;
   pyodideVersion: string;

@@ -12,6 +12,8 @@ const DIRECTORY = 0o040555;
 const FILE = 0o100444;
 const ENOENT = 44, EROFS = 69, EIO = 29, EINVAL = 28; // Emscripten's numbers, which are WASI's
 const PIECES_KEPT = 64;
+/** Larger parts of files are read while Python waits. */
+const PIECES_FETCHED = 32;
 
 type ReadNow = (hash: string) => Uint8Array;
 
@@ -21,18 +23,31 @@ class Kept {
 
   constructor(private readonly read: ReadNow) {}
 
+  has(hash: string): boolean {
+    return this.pieces.has(hash);
+  }
+
+  put(hash: string, bytes: Uint8Array): void {
+    this.pieces.delete(hash);
+    this.pieces.set(hash, bytes);
+    this.shrink();
+  }
+
   get(hash: string): Uint8Array {
     let bytes = this.pieces.get(hash);
     if (bytes) this.pieces.delete(hash);
     else bytes = this.read(hash);
     this.pieces.set(hash, bytes);
-    if (this.pieces.size > PIECES_KEPT) {
-      for (const oldest of this.pieces.keys()) {
-        this.pieces.delete(oldest);
-        break;
-      }
-    }
+    this.shrink();
     return bytes;
+  }
+
+  private shrink(): void {
+    if (this.pieces.size <= PIECES_KEPT) return;
+    for (const oldest of this.pieces.keys()) {
+      this.pieces.delete(oldest);
+      break;
+    }
   }
 }
 
@@ -64,9 +79,25 @@ export function readImageFile(
   return count;
 }
 
+/** What a mounted image can do while Python does not wait. */
+export interface ImageAccess {
+  /** Whether bytes of a file can be read without waiting. */
+  has(name: string, position: number, count: number): boolean;
+  /** Fetch them. */
+  fetch(name: string, position: number, count: number): Promise<void>;
+}
+
+/** The assets of which a part of a file consists. */
+function assetsOf(file: ImageFile | undefined, position: number, count: number): string[] {
+  if (!file || !("pieces" in file) || count <= 0) return [];
+  const first = Math.floor(position / file.pieceBytes);
+  return file.pieces.slice(first, Math.floor((position + count - 1) / file.pieceBytes) + 1);
+}
+
 export function mountImage(
-  python: Pyodide, path: string, layout: Layout, readNow: ReadNow, report: (error: unknown) => void,
-): void {
+  python: Pyodide, path: string, layout: Layout, readNow: ReadNow,
+  readLater: (hash: string) => Promise<Uint8Array>, report: (error: unknown) => void,
+): ImageAccess {
   const fs = python.FS;
   const kept = new Kept(readNow);
   const beginnings = readNow(layout.beginnings);
@@ -82,6 +113,17 @@ export function mountImage(
   };
   fs.mkdirTree(path);
   fs.mount(imageFs(fs, files, read), {}, path);
+  return {
+    has: (name, position, count) => {
+      const assets = assetsOf(files.get(name), position, count);
+      return assets.length > PIECES_FETCHED || assets.every((hash) => kept.has(hash));
+    },
+    fetch: async (name, position, count) => {
+      const missing = assetsOf(files.get(name), position, count).filter((hash) => !kept.has(hash));
+      const fetched = await Promise.all(missing.map(readLater));
+      fetched.forEach((bytes, index) => kept.put(missing[index]!, bytes));
+    },
+  };
 }
 
 function imageFs(

@@ -5,12 +5,15 @@
 
 import type { FunctionOffer } from "../guest/channel.js";
 import type { BootMessage, Failure, FromKernel, ToKernel } from "../messages.js";
+import type { ImageAccess } from "./asset-files.js";
 import { Refused, reshape } from "./module-form.js";
 import { Guests } from "./guests.js";
 import { compiled, Memories, problemForm } from "./memories.js";
-import { IMAGE_PATH, startPython } from "./python.js";
+import { Outside } from "./network/outside.js";
+import { IMAGE_PATH, startPython, type Python } from "./python.js";
 import { readForm } from "./stored-form.js";
 import { copyOf, type Pyodide, type PythonBuffer, type Service } from "./service.js";
+import { directories } from "#platform/directories";
 import { onMessage, openAssets, readAsset, send } from "#platform/kernel";
 
 /** How often Python looks at guests that compute. */
@@ -39,19 +42,24 @@ function offeredFunctions(pyodide: Pyodide): FunctionOffer[] {
 
 class Kernel {
   private service!: Service;
+  private readonly outside = new Outside(() => this.service);
   private forms: Record<string, string> = {};
+  private images!: Python["images"];
+  private showPackages!: Python["showPackages"];
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   async boot(message: BootMessage): Promise<void> {
     const began = performance.now();
     const index = await openAssets(message.assets);
-    const { layout, pyodide, boot, fromSnapshot } = await startPython(
+    const { layout, pyodide, boot, fromSnapshot, showPackages, images } = await startPython(
       index, message.snapshot, report,
     );
     this.forms = layout.forms;
     const transfer = boot.transfer.getBuffer("u8");
     const memories = new Memories(pyodide, transfer.data.byteOffset);
     const guests = new Guests(memories);
+    this.showPackages = showPackages;
+    this.images = images;
     this.service = boot.boot(this.host(memories, guests), IMAGE_PATH);
     guests.serveWith(this.service, offeredFunctions(pyodide));
     setInterval(() => {
@@ -88,9 +96,22 @@ class Kernel {
       start_guest: guests.start_guest.bind(guests),
       answer: guests.answer.bind(guests),
       end_guest: guests.end_guest.bind(guests),
+      show_packages: () => {
+        const shown = this.showPackages();
+        Object.assign(this.forms, shown?.forms);
+        return shown?.path ?? "";
+      },
+      has_bytes: (path: string, start: number, count: number) => {
+        const [image, name] = this.imageOf(path);
+        return !image || image.has(name, start, count);
+      },
+      fetch_bytes: (key: string, path: string, start: number, count: number) =>
+        void this.fetchBytes(key, path, start, count),
       wake_at: (milliseconds: number) => this.wakeAt(milliseconds),
       fetch_module: (key: string) => void this.fetchModule(key, memories),
       fetch_memory: (key: string) => void this.fetchMemory(key, memories),
+      ...this.outside.functions(),
+      ...directories,
       reply: (number: number, result: string, data: PythonBuffer | null) =>
         sendWith({ kind: "reply", number, result, data: copyOf(data) }),
       fail: (number: number, error: string) =>
@@ -124,6 +145,22 @@ class Kernel {
     } catch (error) {
       this.fetchFailed(key, error);
     }
+  }
+
+  private imageOf(path: string): [ImageAccess | undefined, string] {
+    const end = path.lastIndexOf("/");
+    return [this.images.get(path.slice(0, end)), path.slice(end + 1)];
+  }
+
+  private async fetchBytes(key: string, path: string, start: number, count: number): Promise<void> {
+    const [image, name] = this.imageOf(path);
+    await null; // Python is still in its call
+    try {
+      await image!.fetch(name, start, count);
+    } catch (error) {
+      report(error); // the read fails, and says why
+    }
+    this.service.bytes_came(key);
   }
 
   private fetchFailed(key: string, error: unknown): void {

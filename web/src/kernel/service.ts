@@ -15,7 +15,11 @@ export interface Service {
   other(guest: number, what: string, ...values: unknown[]): number;
   module_fetched(key: string, form: unknown): void;
   memory_fetched(key: string, image: number): void;
+  bytes_came(key: string): void;
   fetch_failed(key: string, problem: string): void;
+  authority_made(certificate: string): void;
+  heard(number: number, event: string, text: string, data: Uint8Array | undefined): void;
+  may_use(number: number, address: string): boolean;
   taken(handle: number, count: number): void;
   time_passed(): void;
   tick(): void;

@@ -156,4 +156,27 @@ export const fileCases: Case[] = [
       equal([answer.exit_code, answer.stdout, answer.stderr], [0, "hi\n", ""]);
     },
   },
+  {
+    name: "calls of the tool share a shell, which may end or be started anew",
+    async run({ create, api }) {
+      const sandbox = await create();
+      const call = async (input: object) => {
+        const answer = await sandbox.callTool({ tool: "sandbox_run", input });
+        return [answer.exit_code, answer.stdout, "note" in answer];
+      };
+      equal(await call({ command: "cd /tmp; x='it'\\''s'" }), [0, "", false]);
+      equal(await call({ command: "pwd; cat; echo $x 'q'", stdin: "in\n" }), [0, "/tmp\nin\nit's q\n", false]);
+      equal(await call({ command: "cat; y=kept", stdin: "" }), [0, "", false]);
+      equal(await call({ command: "echo $y; exit 3" }), [3, "kept\n", false]);
+      equal(await call({ command: "pwd; echo $x" }), [0, "/home/user\n\n", true]);
+      await call({ command: "x=2" });
+      equal(await call({ command: "echo x$x", restart: true }), [0, "x\n", false]);
+      equal(await call({ command: "sleep 60", timeout_ms: 300 }), [124, "", true]);
+      equal((await call({ command: "echo on" })).slice(0, 2), [0, "on\n"]);
+      for (const wrong of [{}, { command: "" }, { command: 1 }, { command: "a", more: 1 },
+        { command: "a", timeout_ms: 0 }, { command: "a", timeout_ms: 1.5 }, { command: "a", restart: 1 }]) {
+        await rejection(call(wrong), api.InvalidArgumentError);
+      }
+    },
+  },
 ];

@@ -4,9 +4,12 @@ import type { Case } from "../check.js";
 import { commandCases } from "./commands.js";
 import { fileCases } from "./files.js";
 import { limitationCases } from "./limitations.js";
+import { networkCases } from "./network.js";
 import { programCases } from "./programs.js";
 import { sessionCases } from "./sessions.js";
+import { stateCases } from "./state.js";
 
 export const cases: Case[] = [
-  ...commandCases, ...fileCases, ...programCases, ...sessionCases, ...limitationCases,
+  ...commandCases, ...fileCases, ...programCases, ...sessionCases,
+  ...networkCases, ...stateCases, ...limitationCases,
 ];

@@ -5,9 +5,10 @@ import { rejection, type Case } from "../check.js";
 
 export const limitationCases: Case[] = [
   {
-    name: "L180: there is no network",
+    name: "L196: a directory cannot be mounted for writing, and a page has none",
     async run({ shared, api }) {
-      await rejection(shared.allowNetwork(["example.com"]), api.UnsupportedError);
+      const mode = "read-write" as never;
+      await rejection(shared.mount("/tmp", "/mnt/host", { mode }), api.MountError);
     },
   },
 ];

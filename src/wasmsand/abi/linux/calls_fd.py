@@ -164,10 +164,12 @@ def getdents64(context: CallContext, fd: int, address: int, size: int) -> int:
         raise KernelError(Errno.ENOTDIR)
     size = min(size, DIRENT_BYTES_PER_HOLD)
     context.memory.require(address, size)
-    entries = file.entries(max(1, size // _DIRENT_MIN))
+    limit = max(1, size // _DIRENT_MIN)
+    entries = file.entries(limit)
     if not entries:
         return 0
-    records, cookie = pack_dirents(entries, size)
+    at_end = len(entries) < limit and file.lists_fully
+    records, cookie = pack_dirents(entries, size, at_end=at_end)
     if not records:
         raise KernelError(Errno.EINVAL)
     context.memory.write(address, records)

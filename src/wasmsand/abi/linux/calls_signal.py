@@ -47,8 +47,7 @@ def rt_sigaction(context: CallContext, signo: int, new: int, old: int, size: int
         if old:
             context.memory.require(old, SIGACTION.size)
         signals.set_action(signo, SignalAction(handler, flags, mask))
-        if signals.pending:
-            act_on_pending(context.kernel, context.thread)
+        _act_on_change(context)
     if old:
         context.memory.pack(SIGACTION, old, previous.handler, previous.flags, 0, previous.mask)
     return 0
@@ -71,9 +70,18 @@ def rt_sigprocmask(context: CallContext, how: int, new: int, old: int, size: int
             raise KernelError(Errno.EINVAL)
     if old:
         context.memory.write_u64(old, previous)
-    if new and signals.pending:
-        act_on_pending(context.kernel, context.thread)
+    _act_on_change(context)
     return 0
+
+
+def _act_on_change(context: CallContext) -> None:
+    """A mask or an action may have changed, also in the program's own memory: pending signals may
+    take effect."""
+    signals = context.thread.signals
+    if signals.pending:
+        act_on_pending(context.kernel, context.thread)
+    if signals.shared is not None:
+        signals.shared.say_pending(bool(signals.pending))
 
 
 def rt_sigpending(context: CallContext, address: int, size: int) -> int:
@@ -172,7 +180,10 @@ def signal_take(context: CallContext, address: int) -> int:
     """wasmsand only: the next signal for a handler of the guest."""
     context.memory.require(address, 152)
     context.lower_signal_flag()  # set again on return if another signal is pending
+    signals = context.thread.signals
     taken = take_for_handler(context.thread)
+    if signals.shared is not None and not signals.pending:
+        signals.shared.say_pending(False)
     if taken is None:
         return 0
     context.memory.write(address, pack_taken_signal(taken))

@@ -85,8 +85,16 @@ def _device(number: int) -> tuple[int, int]:
     return device_major(number), device_minor(number)
 
 
-def pack_dirents(entries: Iterable[DirEntry], room: int) -> tuple[bytes, int]:
-    """As many struct linux_dirent64 as fit, and the cookie of the last one."""
+LAST_ENTRY: Final = 0x7FFF_FFFF
+"""The position of the last entry of a directory in struct linux_dirent64: the libc then knows that
+the next call would find nothing."""
+
+
+def pack_dirents(
+    entries: Iterable[DirEntry], room: int, *, at_end: bool = False
+) -> tuple[bytes, int]:
+    """As many struct linux_dirent64 as fit, and the cookie of the last one. With `at_end`, nothing
+    follows these entries."""
     records = []
     last = 0
     for name, ino, kind, cookie in entries:
@@ -96,6 +104,9 @@ def pack_dirents(entries: Iterable[DirEntry], room: int) -> tuple[bytes, int]:
             break
         records.append(_PACK_DIRENT[length](ino, cookie, length, kind >> 12, name))
         last = cookie
+    else:
+        if at_end and records:
+            records[-1] = _PACK_DIRENT[length](ino, LAST_ENTRY, length, kind >> 12, name)
     return b"".join(records), last
 
 

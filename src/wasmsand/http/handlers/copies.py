@@ -43,11 +43,11 @@ async def take(call: Call[None, m.TakeSnapshot]) -> m.SnapshotState:
     """`POST /v1/sandboxes/{sandbox}/snapshots`"""
     service, entry = call.service, call.entry
     if service.keeping is not None:
-        service.keeping.check_snapshots(call.owner)
+        await service.keeping.check_snapshots(call.owner)
     with entry.taking_snapshot(service.settings.max_snapshots):
         kept = await _taken(call, call.body, call.body.name)
         service.registry.find(call.owner, entry.id)  # it may have ended meanwhile
-        service.quotas.reserve_bytes(call.owner, kept.size_bytes)
+        await service.quotas.reserve_snapshot(call.owner, kept.size_bytes, kept.id)
         entry.snapshots[kept.id] = kept
     return state_of(kept)
 
@@ -86,7 +86,9 @@ async def delete(call: Call[None, None]) -> Done:
         entry.snapshots.pop(kept.id, None)
     service.quotas.release_bytes(call.owner, kept.held_bytes)
     kept.snapshot = None if kept.stored_bytes is not None else kept.snapshot
-    if service.keeping is not None:
+    if service.keeping is None:
+        service.quotas.forget(kept.id)
+    else:
         await service.keeping.forget_snapshot(kept)
     return Done()
 

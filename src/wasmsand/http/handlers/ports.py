@@ -29,7 +29,7 @@ from wasmsand.http.relaying import GuestStream, relay
 from wasmsand.http.responses import failure_response
 from wasmsand.http.routing import Call
 from wasmsand.http.service import Service
-from wasmsand.serving.connections import BoundedConnection, connection_of
+from wasmsand.serving.connections import ClientConnection, connection_of
 from wasmsand.serving.switched import Switched
 
 Result = TypeVar("Result")
@@ -208,7 +208,7 @@ async def _end(task: asyncio.Task[Any]) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-def _switch(connection: BoundedConnection, headers: list[tuple[bytes, bytes]]) -> Switched:
+def _switch(connection: ClientConnection, headers: list[tuple[bytes, bytes]]) -> Switched:
     try:
         return connection.switch(headers)
     except h11.LocalProtocolError:

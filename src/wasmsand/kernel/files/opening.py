@@ -7,6 +7,7 @@ permissions. Opening a FIFO waits for its other side. /dev/tty is the caller's t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -35,6 +36,9 @@ from wasmsand.kernel.flags import (
 )
 from wasmsand.kernel.process.call_state import HeldByCall
 from wasmsand.kernel.vfs import ROOT, Namespace, Node
+from wasmsand.kernel.vfs.filesystem import Attributes
+from wasmsand.kernel.vfs.image_data import ImageData
+from wasmsand.kernel.vfs.inode import FileInode
 from wasmsand.kernel.wait import WouldBlock
 
 if TYPE_CHECKING:
@@ -66,6 +70,8 @@ def open_path(
             return _reopen(kernel, process, *reference, kept)
     kind = fs.attributes(ino).mode & S_IFMT
     if kind == S_IFREG:
+        if kernel.content_wanted is not None:
+            _want_content(kernel.content_wanted, fs.attributes(ino))
         return RegularFile(kept, namespace, node, credentials)
     if kind == S_IFDIR:
         return DirectoryFile(kept, namespace, node, credentials)
@@ -74,6 +80,16 @@ def open_path(
     if kind == S_IFCHR:
         return _open_device(kernel, process, node, namespace.stat(node).rdev, flags)
     raise KernelError(Errno.ENXIO)  # block devices and sockets
+
+
+def _want_content(wanted: Callable[[ImageData], None], attributes: Attributes) -> None:
+    """Tell the host that the content of a file of the image is about to be read. If that makes the
+    call wait, opening the file again has the same result: what O_CREAT has made, or O_TRUNC has
+    cut, has no such content."""
+    if isinstance(attributes, FileInode):
+        image = attributes.content.image
+        if image is not None and attributes.content.image_end and not image.is_loaded:
+            wanted(image)
 
 
 def _open_unnamed(

@@ -132,6 +132,11 @@ class DirectoryFile(NodeFile):
         """The next entries. The caller advances `position` past those it used."""
         return self.entries_after(self.position, limit)
 
+    @property
+    def lists_fully(self) -> bool:
+        """Whether fewer entries than the limit mean the end of the directory."""
+        return self._fs.lists_fully
+
     def entries_after(self, cookie: int, limit: int) -> list[DirEntry]:
         """The entries after the one with `cookie`; 0 means from the start."""
         return self._namespace.readdir(self._node, cookie, limit)

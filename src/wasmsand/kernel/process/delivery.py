@@ -81,6 +81,10 @@ def _add(kernel: Kernel, thread: Thread, info: SignalInfo) -> None:
     if signals.ignores(info.signo) and not blocked:
         return
     signals.add(info)
+    if signals.shared is not None:
+        # Written before the mask is read: see decision 0029.
+        signals.shared.say_pending(True)
+        blocked = bool(signals.mask >> (info.signo - 1) & 1)
     thread.signal_queue.wake()  # even when blocked, for sigtimedwait
     if not blocked:
         act_on_pending(kernel, thread)
@@ -143,6 +147,14 @@ def act_on_pending(kernel: Kernel, thread: Thread) -> None:
         if process.signals.pending:
             retarget(kernel, process)
     _act(kernel, thread)
+
+
+def look_again(kernel: Kernel, thread: Thread) -> None:
+    """A program that keeps its mask and actions itself may have let pending signals through without
+    seeing that they were pending: take those that need no guest code."""
+    signals = thread.signals
+    if signals.shared is not None and signals.pending & ~signals.mask:
+        act_on_pending(kernel, thread)
 
 
 def _act(kernel: Kernel, thread: Thread) -> None:

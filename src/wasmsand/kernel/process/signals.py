@@ -2,8 +2,9 @@
 
 Owns `Signal`, `SignalAction` and `SignalState`. Rules: standard signals do not queue: at most one
 of each is pending, with its first siginfo, as on Linux. Real-time signals are treated the same way.
-SIGKILL and SIGSTOP cannot be caught, blocked or ignored. The effects of signals are in
-`delivery.py`.
+SIGKILL and SIGSTOP cannot be caught, blocked or ignored. A program may keep its actions and its
+mask itself (`SharedSignals`, decision 0029): they are then read whenever they are needed. The
+effects of signals are in `delivery.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
 
@@ -143,22 +144,100 @@ class TakenSignal:
 _DEFAULT: Final = SignalAction()
 
 
+class SharedSignals(Protocol):
+    """Actions and mask in a program's own memory. The program changes them without a call; what it
+    writes there concerns only its own signals."""
+
+    def mask(self) -> int:
+        """The blocked set, without SIGKILL and SIGSTOP."""
+
+    def set_mask(self, mask: int) -> None:
+        """Replace the blocked set."""
+
+    def action(self, signo: int) -> SignalAction:
+        """The action for `signo`."""
+
+    def set_action(self, signo: int, action: SignalAction) -> None:
+        """Set one action."""
+
+    def actions(self) -> dict[int, SignalAction]:
+        """All actions other than the default."""
+
+    def ignored(self) -> list[int]:
+        """The signals that are ignored."""
+
+    def fill(self, mask: int, actions: Mapping[int, SignalAction]) -> None:
+        """Replace everything."""
+
+    def content(self) -> bytes:
+        """Mask and actions, for `set_content`."""
+
+    def set_content(self, content: bytes) -> None:
+        """Replace everything by the content of another program's words."""
+
+    def give(self, pid: int) -> None:
+        """The words belong to the program from now on, which runs in this process."""
+
+    def take_back(self) -> None:
+        """The program has to ask the kernel from now on."""
+
+    def say_pending(self, pending: bool) -> None:
+        """Whether the program must tell the kernel when it changes a mask or an action."""
+
+
 class SignalState:
     """The signal state of one process."""
 
-    __slots__ = ("_actions", "mask", "pending", "pending_info", "saved_mask")
+    __slots__ = ("_actions", "_mask", "pending", "pending_info", "saved_mask", "shared")
 
     def __init__(self) -> None:
         self._actions: dict[int, SignalAction] = {}
-        self.mask = 0
+        self._mask = 0
+        self.shared: SharedSignals | None = None
+        """Where actions and mask are instead, if the program keeps them itself."""
         self.pending = 0
         self.pending_info: dict[int, SignalInfo] = {}
         self.saved_mask: int | None = None
         """The mask to restore, while sigsuspend or ppoll has replaced it."""
 
+    @property
+    def mask(self) -> int:
+        """The blocked set."""
+        shared = self.shared
+        return self._mask if shared is None else shared.mask()
+
+    @mask.setter
+    def mask(self, mask: int) -> None:
+        if self.shared is None:
+            self._mask = mask
+        else:
+            self.shared.set_mask(mask)
+
+    def share(self, words: SharedSignals, pid: int) -> None:
+        """Keep actions and mask in these words of the program from now on."""
+        if self.shared is None:
+            words.fill(self._mask, self._actions)
+        elif self.shared is not words:
+            words.set_content(self.shared.content())
+        self.shared = words
+        words.give(pid)
+        words.say_pending(bool(self.pending))
+
+    def keep_alone(self) -> None:
+        """Keep actions and mask in the kernel from now on."""
+        shared = self.shared
+        if shared is not None:
+            self._mask, self._actions, self.shared = shared.mask(), shared.actions(), None
+            shared.take_back()
+
+    def leave(self, words: SharedSignals | None) -> None:
+        """The memory of these words is about to go, and with it the program."""
+        if words is not None and self.shared is words:
+            self._mask, self._actions, self.shared = 0, {}, None
+
     def actions(self) -> dict[int, SignalAction]:
         """All actions that were set."""
-        return dict(self._actions)
+        return dict(self._actions) if self.shared is None else self.shared.actions()
 
     def restore(
         self, actions: Mapping[int, SignalAction], mask: int, pending: Iterable[SignalInfo]
@@ -171,19 +250,26 @@ class SignalState:
 
     def action(self, signo: int) -> SignalAction:
         """The action for `signo`."""
-        return self._actions.get(signo, _DEFAULT)
+        shared = self.shared
+        return self._actions.get(signo, _DEFAULT) if shared is None else shared.action(signo)
 
     def set_action(self, signo: int, action: SignalAction) -> None:
         """Set an action. A pending signal that is now ignored is discarded."""
         if UNBLOCKABLE >> (signo - 1) & 1:
             raise KernelError(Errno.EINVAL, f"signal {signo} cannot be caught")
-        self._actions[signo] = action
+        self._put_action(signo, action)
         if self.pending and self.ignores(signo):
             self.discard(mask_of(signo))
 
+    def _put_action(self, signo: int, action: SignalAction) -> None:
+        if self.shared is None:
+            self._actions[signo] = action
+        else:
+            self.shared.set_action(signo, action)
+
     def ignores(self, signo: int) -> bool:
         """Whether delivery of `signo` would have no effect."""
-        handler = self._actions.get(signo, _DEFAULT).handler
+        handler = self.action(signo).handler
         if handler == SIG_IGN:
             return True
         return handler == SIG_DFL and DEFAULT_ACTIONS[signo] is DefaultAction.IGNORE
@@ -227,30 +313,38 @@ class SignalState:
             mask |= mask_of(signo)
         self.set_mask(mask)
         if action.flags & SA_RESETHAND:
-            self._actions[signo] = _DEFAULT
+            self._put_action(signo, _DEFAULT)
         return TakenSignal(info, action, old_mask)
 
     def copy_for_fork(self) -> SignalState:
-        """A forked child's state: same actions and mask, nothing pending."""
+        """A forked child's state: same actions and mask, nothing pending. If the program keeps
+        them, the child looks at its parent's until its own program is there to keep them."""
         child = SignalState()
-        child._actions = dict(self._actions)
-        child.mask = self.mask if self.saved_mask is None else self.saved_mask
+        child.shared = self.shared
+        if self.shared is None:
+            child._actions = dict(self._actions)
+            child._mask = self.mask if self.saved_mask is None else self.saved_mask
         return child
 
     def reset_for_exec(self) -> None:
         """Reset handlers, which belong to the old program; ignored signals stay ignored."""
-        self._actions = {
-            s: SignalAction(SIG_IGN) for s, a in self._actions.items() if a.handler == SIG_IGN
-        }
+        ignored = self._ignored()
+        self._mask, self.shared = self.mask, None
+        self._actions = dict.fromkeys(ignored, SignalAction(SIG_IGN))
 
     def ignored_set(self) -> int:
         """The mask of ignored signals, for /proc."""
-        return mask_of(*(s for s, a in self._actions.items() if a.handler == SIG_IGN))
+        return mask_of(*self._ignored())
+
+    def _ignored(self) -> list[int]:
+        if self.shared is not None:
+            return self.shared.ignored()
+        return [s for s, action in self._actions.items() if action.handler == SIG_IGN]
 
     def caught_set(self) -> int:
         """The mask of signals with handlers, for /proc."""
         return mask_of(
-            *(s for s, a in self._actions.items() if a.handler not in (SIG_DFL, SIG_IGN))
+            *(s for s, a in self.actions().items() if a.handler not in (SIG_DFL, SIG_IGN))
         )
 
 
@@ -263,7 +357,8 @@ class ThreadSignals(SignalState):
     def __init__(self, process: SignalState) -> None:
         self._process = process
         self._own = SignalState()
-        self.mask = 0
+        self._mask = 0
+        self.shared = None
         self.saved_mask = None
 
     @property

@@ -156,6 +156,9 @@ class FileSystem:
         """A directory and a name in it that refer to this inode; None if it has no name."""
         raise NotImplementedError
 
+    lists_fully: ClassVar[bool] = False
+    """Whether `readdir` returns fewer entries than `limit` only at the end of a directory."""
+
     def readdir(self, ino: int, cookie: int, limit: int) -> list[DirEntry]:
         """At most `limit` entries after the one with `cookie` (0: from the start, which is '.' and
         '..'). An entry that exists throughout a listing is returned exactly once, whatever is added

@@ -43,6 +43,8 @@ _NO_NAMES = (b"", b".", b"..")
 class TreeFs(TreeStore):
     """A tree of files over a frozen one."""
 
+    lists_fully = True
+
     def __init__(
         self,
         base: FrozenTree,

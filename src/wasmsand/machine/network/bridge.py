@@ -1,11 +1,11 @@
 """The bridge between one sandbox and the network of its host.
 
-Owns `Bridge`, the capability `Outside` of a machine's kernel. Rules: what the policy does not allow
-is refused, and by default it allows nothing. A name is decided when it is looked up and again at
-each connection; the address that is really connected to is decided too, after the look-up, so an
-answer that changes meanwhile gains nothing. Nothing here waits with the sandbox's lock held:
-look-ups and questions to the user run on worker threads, bytes move on the poller's thread, and
-both are started when they are first needed.
+Owns `AnyBridge`, the capability `Outside` of a machine's kernel, and `Bridge`, the one that uses
+sockets of the host. Rules: what the policy does not allow is refused, and by default it allows
+nothing. A name is decided when it is looked up and again at each connection; the address that is
+really connected to is decided too, after the look-up, so an answer that changes meanwhile gains
+nothing. Nothing here waits with the sandbox's lock held: look-ups and questions to the user run on
+worker threads, bytes move on the poller's thread, and both are started when they are first needed.
 """
 
 from __future__ import annotations
@@ -23,86 +23,42 @@ from wasmsand.machine.network.events import EventLog
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
     from wasmsand.machine.network.asking import Ask
-    from wasmsand.machine.network.connecting import Outgoing
+    from wasmsand.machine.network.connecting import HostConnections
     from wasmsand.machine.network.inspecting.authority import Authority
     from wasmsand.machine.network.inspection import Inspection
+    from wasmsand.machine.network.outgoing import OutgoingConnections
     from wasmsand.machine.network.policy import NetworkPolicy
 
 _GUEST_IPV6: Final = b"\xfd" + bytes(14) + b"\x02"
 """fd00::2, the sandbox's own address on IPv6 connections to the outside."""
 
 
-class Bridge:
+class AnyBridge:
     """What one sandbox may reach, and what it did there. It costs little until it is used."""
 
-    def __init__(
-        self,
-        lock: SandboxLock,
-        kernel: Kernel,
-        policy: NetworkPolicy | None,
-        authority: Authority | None = None,
-    ) -> None:
-        """`policy` None means: nothing is reached. `authority` is that of the sandbox that this one
-        is a copy of: programs that were copied trust it. `InspectionImpossible` as for `policy`."""
+    def __init__(self, lock: SandboxLock, kernel: Kernel) -> None:
+        """It allows nothing until it gets a policy."""
         self.lock = lock
         self.kernel = kernel
         self.names = names.NameTable()
         self.log = EventLog()
-        self.ask: Ask | None = None
-        """Called with a host and a port that no rule names: whether to allow the connection. It
-        runs on a thread of the host and may take its time."""
         self._policy: NetworkPolicy | None = None
-        self._outgoing: Outgoing | None = None
-        self._inspection: Inspection | None = None
-        self._authority = authority
         kernel.network.outside = self
-        self.policy = policy
 
     @property
     def policy(self) -> NetworkPolicy | None:
         """What the sandbox may reach; None if it reaches nothing."""
         return self._policy
 
-    @policy.setter
-    def policy(self, policy: NetworkPolicy | None) -> None:
-        """Takes the lock. `InspectionImpossible` if requests have to be seen and cannot be."""
-        if policy is not None and policy.inspects:
-            self.inspection.become_trusted()
-        old, self._policy = self._policy, policy
-        if self._outgoing is not None:
-            self._outgoing.policy_changed(old)
-
-    @property
-    def inspection(self) -> Inspection:
-        """What sees requests."""
-        inspection = self._inspection
-        if inspection is None:
-            # Imported here, because few sandboxes have such hosts.
-            from wasmsand.machine.network.inspection import Inspection
-
-            inspection = self._inspection = Inspection(self, self._authority)
-        return inspection
-
-    @property
-    def authority(self) -> Authority | None:
-        """The certificate authority that programs in the sandbox trust, if there is one."""
-        return self._authority if self._inspection is None else self._inspection.authority
-
     @property
     def is_closed_to_all(self) -> bool:
-        """Whether nothing can be allowed: there is neither a rule nor somebody to ask."""
-        return self.ask is None and (self._policy is None or not self._policy.allow)
+        """Whether nothing can be allowed."""
+        return self._policy is None or not self._policy.allow
 
     @property
-    def outgoing(self) -> Outgoing:
+    def outgoing(self) -> OutgoingConnections:
         """The connections of the sandbox."""
-        outgoing = self._outgoing
-        if outgoing is None:
-            # Imported here, because most sandboxes have no network.
-            from wasmsand.machine.network.connecting import Outgoing
-
-            outgoing = self._outgoing = Outgoing(self)
-        return outgoing
+        raise NotImplementedError
 
     # `Outside`.
 
@@ -145,3 +101,71 @@ class Bridge:
         what = "look-up of" if kind == "lookup" else f"{kind} to"
         where = host if not port else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self.kernel.notice(job, f"network: {what} {where} refused: {reason}")
+
+
+class Bridge(AnyBridge):
+    """The bridge of a host that has sockets and threads."""
+
+    def __init__(
+        self,
+        lock: SandboxLock,
+        kernel: Kernel,
+        policy: NetworkPolicy | None,
+        authority: Authority | None = None,
+    ) -> None:
+        """`policy` None means: nothing is reached. `authority` is that of the sandbox that this one
+        is a copy of: programs that were copied trust it. `InspectionImpossible` as for `policy`."""
+        super().__init__(lock, kernel)
+        self.ask: Ask | None = None
+        """Called with a host and a port that no rule names: whether to allow the connection. It
+        runs on a thread of the host and may take its time."""
+        self._outgoing: HostConnections | None = None
+        self._inspection: Inspection | None = None
+        self._authority = authority
+        self.policy = policy
+
+    @property
+    def policy(self) -> NetworkPolicy | None:
+        """What the sandbox may reach; None if it reaches nothing."""
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: NetworkPolicy | None) -> None:
+        """Takes the lock. `InspectionImpossible` if requests have to be seen and cannot be."""
+        if policy is not None and policy.inspects:
+            self.inspection.become_trusted()
+        old, self._policy = self._policy, policy
+        if self._outgoing is not None:
+            self._outgoing.policy_changed(old)
+
+    @property
+    def inspection(self) -> Inspection:
+        """What sees requests."""
+        inspection = self._inspection
+        if inspection is None:
+            # Imported here, because few sandboxes have such hosts.
+            from wasmsand.machine.network.inspection import Inspection
+
+            inspection = self._inspection = Inspection(self, self._authority)
+        return inspection
+
+    @property
+    def authority(self) -> Authority | None:
+        """The certificate authority that programs in the sandbox trust, if there is one."""
+        return self._authority if self._inspection is None else self._inspection.authority
+
+    @property
+    def is_closed_to_all(self) -> bool:
+        """Whether nothing can be allowed: there is neither a rule nor somebody to ask."""
+        return self.ask is None and super().is_closed_to_all
+
+    @property
+    def outgoing(self) -> HostConnections:
+        """The connections of the sandbox."""
+        outgoing = self._outgoing
+        if outgoing is None:
+            # Imported here, because most sandboxes have no network.
+            from wasmsand.machine.network.connecting import HostConnections
+
+            outgoing = self._outgoing = HostConnections(self)
+        return outgoing

@@ -1,25 +1,24 @@
-"""The outgoing connections of one sandbox.
+"""The outgoing connections of one sandbox, by sockets of the host.
 
-Owns `Outgoing`: the decisions about look-ups and connections, and the budget. Rules: as in
-`bridge.py`, which delegates to this module once a guest uses the network.
+Owns `HostConnections`: look-ups, questions to the user, and connecting. Rules: as in `bridge.py`,
+which delegates to this module once a guest uses the network.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress
+from wasmsand.kernel.sockets.address import InetAddress
 from wasmsand.kernel.sockets.outside import OutsideEnd
-from wasmsand.machine.network import dns, names
+from wasmsand.machine.network import dns
 from wasmsand.machine.network.asking import Place, Questions, TooManyQuestions
-from wasmsand.machine.network.events import EventKind, NetworkEvent
-from wasmsand.machine.network.moving import Inspector, MovingStream
-from wasmsand.machine.network.policy import Budget, NetworkPolicy
+from wasmsand.machine.network.moving import Inspector
+from wasmsand.machine.network.outgoing import Answer, OutgoingConnections, reason_of, secrets_of
+from wasmsand.machine.network.policy import NetworkPolicy
 from wasmsand.machine.network.poller import poller
 from wasmsand.machine.network.proxy import ProxyAddress, Tunnel
 from wasmsand.machine.network.resolving import Addresses, HostAddresses, TooManyLookups
@@ -27,24 +26,16 @@ from wasmsand.machine.network.rules import Rule
 from wasmsand.machine.network.streams import OutsideStream
 
 if TYPE_CHECKING:
-    from wasmsand.machine.lock import SandboxLock
     from wasmsand.machine.network.bridge import Bridge
-    from wasmsand.machine.network.rules import Verdict
-
-Answer = Callable[[bytes], None]
-_USUAL_BUDGET: Final = Budget()
 
 
-class Outgoing:
+class HostConnections(OutgoingConnections):
     """The connections of one sandbox to the outside."""
 
     def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
+        super().__init__(bridge)
+        self._bridge: Bridge = bridge
         self._addresses = HostAddresses()
-        self._streams: set[OutsideStream] = set()
-        """Guarded by the sandbox's lock."""
-        self._made = 0
-        self._sent = self._received = 0
         self._questions = Questions()
 
     def resolve_with(
@@ -55,31 +46,9 @@ class Outgoing:
 
     # Look-ups.
 
-    def answer(self, message: bytes, send: Answer) -> None:
-        """Answer a DNS message of the guest. `send` is called with the sandbox's lock held. Needs
-        the lock."""
-        try:
-            question = dns.parse(message)
-        except dns.BadQuestion:
-            return  # a program that sends nonsense gets no answer
-        if question.kind == dns.PTR:
-            send(self._reverse(question))
-            return
+    def _look_up(self, policy: NetworkPolicy, question: dns.Question, send: Answer) -> None:
+        """See `OutgoingConnections`."""
         name = question.name
-        if not name.isprintable():  # it would be part of notices to the user
-            send(dns.answer(question, dns.NO_SUCH_NAME))
-            return
-        bridge = self._bridge
-        policy = bridge.policy
-        verdict = None if policy is None else policy.decide_name(name, None)
-        if verdict is None or not verdict.allowed:
-            if self._may_ask(name, None):
-                send(self._found(question))  # the user is asked when the guest connects
-                return
-            self._report_refusal("lookup", name, 0, _reason(verdict))
-            send(dns.answer(question, dns.NO_SUCH_NAME))
-            return
-        assert policy is not None
         if policy.mapped(name, 0) is not None or _proxy_of(policy, name) is not None:
             send(self._found(question))
             return
@@ -95,38 +64,17 @@ class Outgoing:
         with self._bridge.lock:
             send(self._found(question) if found else dns.answer(question, dns.NO_SUCH_NAME))
 
-    def _found(self, question: dns.Question) -> bytes:
-        """The answer for a name that exists."""
-        if question.kind != dns.A:
-            return dns.answer(question, dns.NO_ERROR)
-        address = self._bridge.names.address_of(question.name)
-        if address is None:
-            return dns.answer(question, dns.SERVER_FAILURE)
-        return dns.answer(question, dns.NO_ERROR, (address,))
-
-    def _reverse(self, question: dns.Question) -> bytes:
-        address = dns.address_in_reverse_name(question.name)
-        name = None if address is None else self._bridge.names.name_of(address)
-        if name is None:
-            return dns.answer(question, dns.NO_SUCH_NAME)
-        return dns.answer(question, dns.NO_ERROR, (dns.encode_name(name),))
-
     # Connections.
 
     def connect(self, destination: InetAddress, end: OutsideEnd) -> None:
         """See `Outside.connect_stream`. Needs the lock."""
         bridge = self._bridge
-        policy, port = bridge.policy, destination.port
+        port = destination.port
         host, name = self._meant(destination)
-        if policy is None:
-            verdict = None
-        elif name is not None:
-            verdict = policy.decide_name(name, port)
-        else:
-            verdict = policy.decide_address(host, port, name=None)
+        verdict = self._decide(host, name, port)
         allowed = verdict is not None and verdict.allowed
         if not allowed and (name is None or not self._may_ask(name, port)):
-            self._report_refusal("connection", host, port, _reason(verdict))
+            self._report_refusal("connection", host, port, reason_of(verdict))
             raise KernelError(Errno.ENETUNREACH, f"{host} is not allowed")
         self._spend_connection(host, port)
         stream = OutsideStream(self, poller(), end, host, port, bridge.kernel.current_job)
@@ -138,25 +86,6 @@ class Outgoing:
             self._ask(stream, name)
         else:
             self._look_up_and_connect(stream, name)
-
-    def _meant(self, destination: InetAddress) -> tuple[str, str | None]:
-        """What a guest means by an address: the host, and its name if the address stands for
-        one."""
-        if destination.family == AF_INET and names.is_reserved(destination.host):
-            name = self._bridge.names.name_of(destination.host)
-            if name is None:
-                error = Errno.ECONNREFUSED if destination.host == names.NAMESERVER else None
-                raise KernelError(error or Errno.EHOSTUNREACH, "no name has this address")
-            return name, name
-        import socket
-
-        family = socket.AF_INET6 if destination.family == AF_INET6 else socket.AF_INET
-        return socket.inet_ntop(family, destination.host), None
-
-    def drop_datagram(self, destination: InetAddress) -> None:
-        """A guest has sent a datagram to something else than the resolver. Needs the lock."""
-        host, _ = self._meant(destination)
-        self._report_refusal("connection", host, destination.port, "UDP reaches only the resolver")
 
     def _may_ask(self, name: str, port: int | None) -> bool:
         """Whether the user's code can allow a host: no rule denies it, and no ceiling."""
@@ -230,7 +159,7 @@ class Outgoing:
             if verdict is not None and verdict.allowed:
                 allowed.append((address, port))
             else:
-                reason = _reason(verdict)
+                reason = reason_of(verdict)
         if allowed:
             addresses = [address for address, _ in allowed]
             stream.connect(allowed, self._inspector_by_name(stream, addresses))
@@ -260,46 +189,7 @@ class Outgoing:
         current_policy = partial(self._policy_for, (stream.host, stream.port))
         return self._bridge.inspection.inspector_for(stream, current_policy, addresses)
 
-    # The budget.
-
-    @property
-    def _budget(self) -> Budget:
-        """The policy's; the usual one if there is only somebody to ask."""
-        policy = self._bridge.policy
-        return _USUAL_BUDGET if policy is None else policy.budget
-
-    def _spend_connection(self, host: str, port: int) -> None:
-        """ENOBUFS if the sandbox may not make another connection. Needs the lock."""
-        budget = self._budget
-        if len(self._streams) >= budget.connections_at_once:
-            most = budget.connections_at_once
-            problem = f"{most} connections are open; raise connections_at_once"
-        elif self._made >= budget.connections:
-            problem = f"{budget.connections} connections were made; raise connections"
-        else:
-            self._made += 1
-            return
-        self._report_refusal("connection", host, port, problem)
-        raise KernelError(Errno.ENOBUFS, problem)
-
-    def spend(self, stream: MovingStream, *, sent: int = 0, received: int = 0) -> None:
-        """Bytes were moved. On the poller's thread."""
-        self._sent += sent
-        self._received += received
-        budget = self._budget
-        if self._sent > budget.bytes_out:
-            stream.refuse(Errno.ECONNRESET, f"{budget.bytes_out} bytes were sent; raise bytes_out")
-        elif self._received > budget.bytes_in:
-            stream.refuse(
-                Errno.ECONNRESET, f"{budget.bytes_in} bytes were received; raise bytes_in"
-            )
-
-    # Changes and reports.
-
-    @property
-    def lock(self) -> SandboxLock:
-        """The sandbox's lock."""
-        return self._bridge.lock
+    # Changes.
 
     def policy_changed(self, old: NetworkPolicy | None) -> None:
         """Reset the connections that are no longer allowed, or not in this way."""
@@ -311,40 +201,9 @@ class Outgoing:
             if verdict is None or not verdict.allowed:
                 stream.refuse(Errno.ECONNRESET, "it is no longer allowed")
             elif verdict.inspected != stream.is_inspected or (
-                stream.is_inspected and _secrets_of(policy) != _secrets_of(old)
+                stream.is_inspected and secrets_of(policy) != secrets_of(old)
             ):
                 stream.refuse(Errno.ECONNRESET, "the rules for its requests have changed")
-
-    def ended(self, stream: MovingStream, reason: str) -> None:
-        """A connection is over. On the poller's thread, without the lock."""
-        with self.lock:
-            self._streams.discard(stream)
-            if stream.was_refused:
-                self._bridge.refused("connection", stream.host, stream.port, reason, stream.job)
-        self._bridge.log.add(
-            NetworkEvent(
-                "connection",
-                not stream.was_refused,
-                stream.host,
-                stream.port,
-                stream.began,
-                reason,
-                stream.address,
-                stream.sent,
-                stream.received,
-                (time.time() - stream.began) * 1e3,
-            )
-        )
-
-    def _report_refusal(self, kind: EventKind, host: str, port: int, reason: str) -> None:
-        """Needs the lock."""
-        bridge = self._bridge
-        bridge.refused(kind, host, port, reason, bridge.kernel.current_job)
-        bridge.log.add(NetworkEvent(kind, False, host, port, time.time(), reason))
-
-
-def _reason(verdict: Verdict | None) -> str:
-    return "the sandbox has no network (option network)" if verdict is None else verdict.reason
 
 
 def _proxy_of(policy: NetworkPolicy, name: str) -> ProxyAddress | None:
@@ -354,12 +213,3 @@ def _proxy_of(policy: NetworkPolicy, name: str) -> ProxyAddress | None:
     if policy.proxy == "environment":
         return ProxyAddress.of_environment(name)
     return ProxyAddress.of_url(policy.proxy)
-
-
-def _secrets_of(policy: NetworkPolicy | None) -> list[object]:
-    """The tables of secrets of a policy and its ceilings, to compare."""
-    found: list[object] = []
-    while policy is not None:
-        found += [policy.secrets, policy.placeholders]
-        policy = policy.ceiling
-    return found

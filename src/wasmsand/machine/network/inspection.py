@@ -1,25 +1,22 @@
 """Hosts whose requests the bridge sees.
 
-Owns `Inspection`, one per bridge: the sandbox's authority, the budget of requests, and the orders
-of `inspecting`. Rules: it exists only if the policy has such hosts, because it imports optional
-packages. Verdicts are those of the policy at the moment of a request. Secrets are sent without TLS
-only to this machine.
+Owns `Inspection`, one per bridge: the sandbox's authority, and the orders of `inspecting`. Rules:
+it exists only if the policy has such hosts, because it imports optional packages. Verdicts are
+those of the policy at the moment of a request. Secrets are sent without TLS only to this machine.
 """
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import KernelError
 from wasmsand.machine.network.addresses import AddressKind, kind_of, parse_address
-from wasmsand.machine.network.events import NetworkEvent
 from wasmsand.machine.network.extra import InspectionImpossible
 from wasmsand.machine.network.guest_trust import trust
 from wasmsand.machine.network.inspecting.authority import Authority
 from wasmsand.machine.network.inspecting.contexts import verifying_context
-from wasmsand.machine.network.inspecting.order import InspectionOrder, RequestSeen
+from wasmsand.machine.network.inspecting.order import InspectionOrder
 from wasmsand.machine.network.rules import Verdict
 
 if TYPE_CHECKING:
@@ -41,7 +38,6 @@ class Inspection:
         self._bridge = bridge
         self.authority = authority or Authority()
         self._ca_file: str | None = None
-        self._requests = 0
         self._is_trusted = False
 
     def verify_with(self, ca_file: str) -> None:
@@ -72,6 +68,7 @@ class Inspection:
         from wasmsand.machine.network.inspecting.inspector import Inspector
 
         policy, host, port = current_policy(), stream.host, stream.port
+        outgoing = self._bridge.outgoing
 
         def decide(method: str, path: str) -> Verdict:
             policy = current_policy()
@@ -89,39 +86,8 @@ class Inspection:
                 headers={} if policy is None else policy.headers_for(host, port),
                 placeholders={} if policy is None else policy.placeholders_for(host, port),
                 secrets_in_clear=bool(addresses) and all(map(_is_loopback, addresses)),
-                admit=self._admit,
-                on_request=partial(self._report, stream),
-            )
-        )
-
-    def _admit(self) -> str:
-        policy = self._bridge.policy
-        most = 0 if policy is None else policy.budget.requests
-        if self._requests >= most:
-            return f"{most} requests were made; raise requests"
-        self._requests += 1
-        return ""
-
-    def _report(self, stream: OutsideStream, seen: RequestSeen) -> None:
-        bridge = self._bridge
-        if not seen.allowed:
-            with bridge.lock:
-                bridge.refused("request", stream.host, stream.port, seen.reason, stream.job)
-        bridge.log.add(
-            NetworkEvent(
-                "request",
-                seen.allowed,
-                stream.host,
-                stream.port,
-                time.time() - seen.duration_ms / 1e3,
-                seen.reason,
-                stream.address,
-                seen.sent,
-                seen.received,
-                seen.duration_ms,
-                seen.method,
-                seen.path,
-                seen.status,
+                admit=outgoing.admit_request,
+                on_request=partial(outgoing.see_request, stream),
             )
         )
 

@@ -7,6 +7,7 @@ that creating one costs a look-up. The registry is read once in a host process.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from wasmsand.engine.forking import in_child
@@ -52,10 +53,17 @@ def _tree(
     base = image_with_wasm_programs(programs) if programs else base_image()
     if not names:
         return base
+    return tree_with(base, registry(), names, user)
+
+
+def tree_with(
+    base: FrozenTree, known: Registry, names: Iterable[str], user: Credentials
+) -> FrozenTree:
+    """A tree with these packages of its registry installed for `user`."""
     tree = TreeFs(base)
     links = Links(Namespace(tree), user)
     for name in names:
-        package = registry().get(name)
+        package = known.get(name)
         assert package is not None, "resolved packages are in the registry"
         links.install(directory_of(name), package)
     links.choose_interpreter()

@@ -92,9 +92,9 @@ def _header(text: str) -> dict[str, list[str]]:
     fields: dict[str, list[str]] = {}
     last: list[str] = []
     for line in text.splitlines():
-        if not line.strip():
+        if not line:
             break
-        if line[0] in " \t":
+        if line[0] in " \t":  # blanks alone continue a field too
             if last:
                 last[-1] += "\n" + line.strip()
             continue

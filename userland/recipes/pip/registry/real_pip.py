@@ -22,6 +22,7 @@ from typing import Any
 from . import environment as environments
 from .distributions import Distribution
 from .environment import Environment, linked_directory
+from .incomplete import remove_incomplete_wheels
 from .links import Change, InTheWay
 from .names import REGISTRY, available, native_available
 from .outside import index_is_configured, network_exists
@@ -87,6 +88,7 @@ class _Session:
         self._uninstall_links(removal.UninstallPathSet)
         if self._installs:
             self._offer_registry()
+            remove_incomplete_wheels()
         if sys.prefix == sys.base_prefix:
             # /usr/bin is not for the user.
             schemes: Any = vars(sysconfig)["_INSTALL_SCHEMES"]

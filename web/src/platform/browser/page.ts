@@ -71,6 +71,11 @@ export function startKernel(
   };
 }
 
+/** A directory to mount: a page has none, and the kernel says so. */
+export function hostDirectory(path: string): string {
+  return path;
+}
+
 async function fetched(url: string): Promise<Response> {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`cannot read ${url}: the server says ${response.status}`);

@@ -4,7 +4,7 @@
 // requests does not keep the process alive; one that owes an answer does.
 
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { FromKernel, ToKernel } from "../../messages.js";
@@ -47,6 +47,11 @@ export function startKernel(
     hold: (held) => (held ? worker.ref() : worker.unref()),
     terminate: () => void worker.terminate(),
   };
+}
+
+/** A directory to mount, as an absolute path. */
+export function hostDirectory(path: string): string {
+  return resolve(path);
 }
 
 /** The programs in a directory: names and how to read them. */

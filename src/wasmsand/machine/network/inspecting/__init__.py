@@ -4,7 +4,8 @@
     contexts      settings of TLS towards the guest and towards real hosts
     order         what one connection is inspected for
     inspector     `Inspector`: one connection, without input and output of its own
-    transports    bytes of one side, plain or by TLS
+    transports    bytes of one side, as they are
+    tls           bytes of one side, by TLS
     conversation  the requests of one connection, one after the other
     exchange      one allowed request and its response
     heads         strict checks of the bytes of a request's head

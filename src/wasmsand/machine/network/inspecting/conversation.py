@@ -16,9 +16,9 @@ from typing import Final
 import h11
 
 from wasmsand.machine.network.inspecting.examination import Examined, examine, path_of
-from wasmsand.machine.network.inspecting.exchange import ROOM, Exchange, Outcome
+from wasmsand.machine.network.inspecting.exchange import ROOM, AnyExchange, Exchange, Outcome
 from wasmsand.machine.network.inspecting.heads import check_head
-from wasmsand.machine.network.inspecting.order import InspectionOrder, RequestSeen
+from wasmsand.machine.network.inspecting.order import RequestOrder, RequestSeen
 from wasmsand.machine.network.inspecting.refusals import Refusal, response_to
 from wasmsand.machine.network.inspecting.secrets import HEADS_MAX, Secrets
 from wasmsand.machine.network.inspecting.transports import Transport
@@ -37,7 +37,7 @@ class Conversation:
     """HTTP between a guest and one host."""
 
     def __init__(
-        self, order: InspectionOrder, guest: Transport, server: Transport, *, secure: bool
+        self, order: RequestOrder, guest: Transport, server: Transport, *, secure: bool
     ) -> None:
         self._order = order
         self._secrets = Secrets(order.headers, order.placeholders)
@@ -47,7 +47,7 @@ class Conversation:
         self._head = bytearray()
         self._searched = 0
         self._guest_http = h11.Connection(h11.SERVER)
-        self._exchange: Exchange | None = None
+        self._exchange: AnyExchange | None = None
         self._exchanges = 0
         self._examined: Examined | None = None
         self._began = 0.0
@@ -124,10 +124,14 @@ class Conversation:
             self._refuse(request, refusal)
             return
         self._examined = examined
-        self._exchange = Exchange(http, examined, self._secrets, self._guest, self._server)
-        self._exchange.is_first = self._exchanges == 0
+        self._exchange = self._new_exchange(http, examined)
         self._exchanges += 1
         self._state = self._move
+
+    def _new_exchange(self, http: h11.Connection, examined: Examined) -> AnyExchange:
+        exchange = Exchange(http, examined, self._secrets, self._guest, self._server)
+        exchange.is_first = self._exchanges == 0
+        return exchange
 
     # Refusals.
 
@@ -250,7 +254,7 @@ class Conversation:
             self._see_exchange(exchange)
         self.is_over = True
 
-    def _see_exchange(self, exchange: Exchange) -> None:
+    def _see_exchange(self, exchange: AnyExchange) -> None:
         assert self._examined is not None
         self._see(
             allowed=True,

@@ -14,7 +14,7 @@ from typing import Final
 
 import h11
 
-from wasmsand.machine.network.inspecting.order import InspectionOrder
+from wasmsand.machine.network.inspecting.order import RequestOrder
 from wasmsand.machine.network.inspecting.refusals import Refusal
 from wasmsand.machine.network.inspecting.secrets import HEADS_MAX, Secrets
 from wasmsand.machine.network.inspecting.websocket import options_of, requested_key
@@ -50,7 +50,7 @@ class Examined:
 
 
 def examine(
-    request: h11.Request, order: InspectionOrder, secrets: Secrets, *, secure: bool
+    request: h11.Request, order: RequestOrder, secrets: Secrets, *, secure: bool
 ) -> Examined:
     """The request for the host; raises `Refusal`."""
     raw_headers = request.headers.raw_items()
@@ -87,7 +87,7 @@ def path_of(request: h11.Request) -> str:
     return request.target.partition(b"?")[0][:2048].decode("ascii", "replace")
 
 
-def _target_of(request: h11.Request, order: InspectionOrder, *, secure: bool) -> bytes:
+def _target_of(request: h11.Request, order: RequestOrder, *, secure: bool) -> bytes:
     """The request's target in origin form."""
     hosts = [value for name, value in request.headers if name == b"host"]
     for host in hosts:
@@ -111,7 +111,7 @@ def _target_of(request: h11.Request, order: InspectionOrder, *, secure: bool) ->
     return target
 
 
-def _require_host(value: bytes, order: InspectionOrder, *, secure: bool) -> None:
+def _require_host(value: bytes, order: RequestOrder, *, secure: bool) -> None:
     found = _AUTHORITY.match(value.decode("latin-1"))
     named = "" if found is None else _normal(found["host"])
     port = 0 if found is None else int(found["port"] or (443 if secure else 80))
@@ -134,14 +134,14 @@ def _normal(host: str) -> str:
         return ""
 
 
-def _host_header(order: InspectionOrder, *, secure: bool) -> bytes:
+def _host_header(order: RequestOrder, *, secure: bool) -> bytes:
     with_port = order.authority_in_urls
     default = ":443" if secure else ":80"
     return with_port.removesuffix(default).encode("ascii")
 
 
 def _decide(
-    method: str, path: str, headers: list[tuple[bytes, bytes]], order: InspectionOrder
+    method: str, path: str, headers: list[tuple[bytes, bytes]], order: RequestOrder
 ) -> None:
     """Raise `Refusal` unless the request is allowed."""
     methods = [method]

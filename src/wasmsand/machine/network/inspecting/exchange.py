@@ -1,14 +1,15 @@
 """One allowed request and its response.
 
-Owns `Exchange`: two parsers, one for each side, and the bodies between them. Rules: both messages
-are parsed and written anew, so that both sides agree on where they end. A body moves on only while
-the other side has room. Trailers are dropped. The response may come before the request's end.
+Owns `AnyExchange`, what a conversation needs of an exchange, and `Exchange`: two parsers, one for
+each side, and the bodies between them. Rules: both messages are parsed and written anew, so that
+both sides agree on where they end. A body moves on only while the other side has room. Trailers are
+dropped. The response may come before the request's end.
 """
 
 from __future__ import annotations
 
 import enum
-from typing import Final
+from typing import Final, Protocol
 
 import h11
 
@@ -35,6 +36,28 @@ class Outcome(enum.Enum):
     """Both sides speak WebSocket now."""
     CUT_OFF = enum.auto()
     """The response has begun but cannot be completed."""
+
+
+class AnyExchange(Protocol):
+    """An allowed request and its response, from the first byte to the last."""
+
+    request_ended: bool
+    outcome: Outcome | None
+    reason: str
+    status: int
+    sent: int
+    received: int
+
+    def step(self) -> bool:
+        """Do what can be done now; whether something was."""
+
+    @property
+    def left_by_guest(self) -> bytes:
+        """What the guest has sent after its request."""
+
+    @property
+    def left_by_server(self) -> bytes:
+        """What the server has sent after its response."""
 
 
 class Exchange:

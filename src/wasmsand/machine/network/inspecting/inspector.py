@@ -14,7 +14,8 @@ from wasmsand.kernel.errno import Errno
 from wasmsand.machine.network.inspecting.conversation import Conversation
 from wasmsand.machine.network.inspecting.exchange import ROOM
 from wasmsand.machine.network.inspecting.order import InspectionOrder, RequestSeen
-from wasmsand.machine.network.inspecting.transports import Plain, Tls, Transport
+from wasmsand.machine.network.inspecting.tls import Tls
+from wasmsand.machine.network.inspecting.transports import Plain, Transport
 
 _TLS_HANDSHAKE: Final = 0x16
 

@@ -1,17 +1,19 @@
 """What one connection is inspected for.
 
-Owns `InspectionOrder` and `RequestSeen`. Rules: values only, and functions of the bridge that
-return at once. `repr` shows no secret.
+Owns `RequestOrder`, `InspectionOrder` and `RequestSeen`. Rules: values only, and functions of the
+bridge that return at once. `repr` shows no secret.
 """
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from wasmsand.machine.network.inspecting.authority import Authority
+if TYPE_CHECKING:
+    import ssl
+
+    from wasmsand.machine.network.inspecting.authority import Authority
 
 
 class RequestVerdict(Protocol):
@@ -46,8 +48,8 @@ class RequestSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InspectionOrder:
-    """One connection to `host`."""
+class RequestOrder:
+    """The requests of one connection to `host`."""
 
     host: str
     """A name in its normal form (lower case, ASCII, no trailing dot) or an IP address."""
@@ -55,9 +57,6 @@ class InspectionOrder:
     decide: Callable[[str, str], RequestVerdict]
     """Method and path, as in the request line without the query, to verdict. It has no effects, and
     is called several times for a request with several methods."""
-    authority: Authority
-    server_context: ssl.SSLContext
-    """Verifies the real host; see `contexts.verifying_context`."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers that the host gets, instead of those of the guest."""
     placeholders: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -74,3 +73,12 @@ class InspectionOrder:
         """Host and port as in a URL, with the port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectionOrder(RequestOrder):
+    """The same, where the bridge itself speaks TLS with both sides."""
+
+    authority: Authority
+    server_context: ssl.SSLContext
+    """Verifies the real host; see `contexts.verifying_context`."""

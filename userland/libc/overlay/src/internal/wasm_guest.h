@@ -16,6 +16,7 @@ enum {
 	HOST_STARTUP_FILL = 1001,
 	HOST_SIGNAL_TAKE = 1002,
 	HOST_SIGNAL_RETURN = 1003,
+	HOST_MEMORY_WANTED = 1005,
 };
 
 /* The host's answer when a call was interrupted and is to be issued again. */
@@ -41,6 +42,24 @@ extern hidden char **__wasm_argv;
 extern volatile int __signal_flag;
 /* Runs the handlers of all signals that can be delivered. */
 hidden void __signal_handle_all(void);
+
+/* The signal state that this program shares with the kernel (src/signal/wasm32/signal_words.c).
+ * Exported: the kernel fills it in when a program starts. */
+struct k_sigaction;
+extern struct signal_words {
+	volatile uint64_t mask;
+	volatile uint32_t owner;
+	volatile uint32_t pid;
+	struct signal_action {
+		volatile uint64_t handler_and_flags;
+		volatile uint64_t mask;
+	} actions[64];
+} __signal_words;
+hidden int __signal_words_answer(long set_bytes);
+hidden long __signal_words_mask(int how, const void *new, void *old);
+hidden long __signal_words_action(unsigned signo, const struct k_sigaction *new,
+                                  struct k_sigaction *old);
+hidden long __signal_words_pid(void);
 
 /* Defined only in programs that use longjmp (src/setjmp/wasm32/host_boundary.c):
  * runs handlers above the host's frames, which no jump can cross; says where a jump

@@ -72,6 +72,23 @@ long __wasm_syscall(long n, long a, long b, long c, long d, long e, long f)
 	case SYS_gettid:
 		if (__pthread_self() != &__wasm_main_thread) return __pthread_self()->tid;
 		n = SYS_getpid;
+		/* fall through */
+	case SYS_getpid:
+		if (__signal_words_pid()) return __signal_words_pid();
+		break;
+	case SYS_rt_sigprocmask:
+		if (__signal_words_answer(d)) {
+			long tell = __signal_words_mask(a, (const void *)b, (void *)c);
+			if (tell <= 0) return tell;
+			b = c = 0;
+		}
+		break;
+	case SYS_rt_sigaction:
+		if (__signal_words_answer(d)) {
+			long tell = __signal_words_action(a, (const void *)b, (void *)c);
+			if (tell <= 0) return tell;
+			c = 0;
+		}
 		break;
 	case SYS_tkill:
 		if (a == MAIN_TID) a = __host_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);

@@ -58,8 +58,11 @@ static int grow_memory(uint64_t end)
 	size_t needed = (end - present + WASM_PAGE - 1) / WASM_PAGE;
 	size_t spare = (top - base) / 16;
 	if (spare > MAX_SPARE) spare = MAX_SPARE;
-	return __builtin_wasm_memory_grow(0, needed + spare / WASM_PAGE) != -1UL
-		|| __builtin_wasm_memory_grow(0, needed) != -1UL;
+	if (__builtin_wasm_memory_grow(0, needed + spare / WASM_PAGE) != -1UL
+		|| __builtin_wasm_memory_grow(0, needed) != -1UL) return 1;
+	/* The kernel may find memory that other programs were promised and have not used. */
+	return !__host_syscall(HOST_MEMORY_WANTED, needed, 0, 0, 0, 0, 0)
+		&& __builtin_wasm_memory_grow(0, needed) != -1UL;
 }
 
 static void clear(size_t start, size_t end)

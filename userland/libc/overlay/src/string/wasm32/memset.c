@@ -5,13 +5,24 @@ WITH_BLOCKS void *memset(void *to, int byte, size_t size)
 {
 	if (size > MAX_SHORT) return fill_block(to, byte, size);
 	char *p = to;
-	uint64_t word = (unsigned char)byte * 0x0101010101010101ULL;
 	if (size >= 16) {
-		store64(p, word);
-		store64(p + 8, word);
-		store64(p + size - 16, word);
-		store64(p + size - 8, word);
-	} else if (size >= 8) {
+		unaligned128 block = (unaligned128){0} + (signed char)byte;
+		if (size > 64) {
+			store128(p + 32, block);
+			store128(p + 48, block);
+			store128(p + size - 64, block);
+			store128(p + size - 48, block);
+		}
+		if (size > 32) {
+			store128(p + 16, block);
+			store128(p + size - 32, block);
+		}
+		store128(p, block);
+		store128(p + size - 16, block);
+		return to;
+	}
+	uint64_t word = (unsigned char)byte * 0x0101010101010101ULL;
+	if (size >= 8) {
 		store64(p, word);
 		store64(p + size - 8, word);
 	} else if (size >= 4) {

@@ -1,0 +1,265 @@
+"""The application of the front process: admits a request, chooses its worker, forwards it.
+
+Owns `front_application`, and which requests the front process answers itself: health, metrics and
+lists. Rules: the checks are those of `app.admit`; the server's token goes no further. A new sandbox
+goes to the worker with the least load. A request for a sandbox that died with its worker is 410
+`sandbox_crashed`; one that was running at that moment and whose sandbox is stored is 503
+`worker_lost`, because it may have been done or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from wasmsand.http.app import admit, failure_for, not_routed, note_request, routed
+from wasmsand.http.failures import ApiFailure
+from wasmsand.http.handlers import commands, copies, loading, python, sandboxes, server, shells
+from wasmsand.http.messages import Health
+from wasmsand.http.metrics import CONTENT_TYPE
+from wasmsand.http.proxying import TOKEN_HEADER
+from wasmsand.http.responses import failure_response, json_response
+from wasmsand.http.routing import AnyRoute
+from wasmsand.http.telemetry import Span
+from wasmsand.http.tokens import Token
+from wasmsand.http.websocket import BEARER_PREFIX
+from wasmsand.http.workers.forwarding import WorkerLost, forward, head_of
+from wasmsand.http.workers.front import Front, Refused
+from wasmsand.http.workers.merging import after, items_of, merged_metrics, oldest_first
+from wasmsand.http.workers.slot import Slot
+from wasmsand.serving.connections import BoundedConnection, connection_of
+
+_RUNS: Final = frozenset({commands.run, python.run, shells.run})
+"""Handlers whose requests wait for a command."""
+_PAGE: Final = 1000
+
+
+class _Peeked(msgspec.Struct):
+    """The part of a request for a new sandbox that decides where it goes."""
+
+    snapshot: str | None = None
+
+
+def front_application(front: Front, routes: Sequence[AnyRoute]) -> Starlette:
+    """The application of the front process."""
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with front.running():
+            yield
+
+    async def unknown(_request: Request, error: Exception) -> Response:
+        return not_routed(front, error)
+
+    return routed(routes, lambda route: FrontEndpoint(front, route), lifespan, unknown)
+
+
+class FrontEndpoint:
+    """Answers the requests of one route."""
+
+    def __init__(self, front: Front, route: AnyRoute) -> None:
+        self._front = front
+        self._route = route
+        self._own = {
+            server.health: self._health,
+            server.metrics: self._metrics,
+            sandboxes.listing: self._list_sandboxes,
+            copies.listing_all: self._list_snapshots,
+        }.get(route.handler)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        front, route, request = self._front, self._route, Request(scope, receive)
+        with front.telemetry.request(route.method, route.path, request.headers) as span:
+            response = await self._answer(span, request, send)
+        if response is None:
+            return
+        if front.draining:
+            response.headers["Connection"] = "close"
+        front.metrics.requests.labels(route.method, route.path, response.status_code).inc()
+        await response(scope, receive, send)
+
+    async def _answer(self, span: Span, request: Request, send: Send) -> Response | None:
+        """The response; None if it was sent already."""
+        front, route = self._front, self._route
+        try:
+            owner = admit(front, route, request)
+            note_request(span, owner, request)
+            if self._own is None:
+                span.answered(await self._forward(owner, request, send))
+                return None
+            response = await self._own(owner, request)
+            code = None
+        except ClientDisconnect:
+            span.answered(499)
+            return None
+        except Refused as refused:
+            response, code = refused.response, "refused"
+        except Exception as error:
+            if isinstance(error, WorkerLost):
+                error = ApiFailure(503, "worker_lost", "a worker ended; try again", retry_after=1)
+            failure = failure_for(error, route)
+            response, code = failure_response(front, failure), failure.code
+        span.answered(response.status_code, code)
+        return response
+
+    async def _forward(self, owner: Token, request: Request, send: Send) -> int:
+        """Returns the status of the response."""
+        front, route, scope = self._front, self._route, request.scope
+        client = connection_of(scope)
+        assert isinstance(client, BoundedConnection)
+        head = head_of(scope, owner.name, self._dropped(request))
+        with ExitStack() as held:
+            body: bytes | None = None
+            if route.handler is sandboxes.create and head.has_body:
+                body = await self._received(owner, request, held)
+                slot = self._slot_for_new(owner, body)
+            elif route.handler is loading.load:
+                slot = front.crew.least_loaded(owner.name)
+            else:
+                slot = front.choose(route, request, owner)
+            if route.handler in _RUNS:
+                sandbox = str(request.path_params["sandbox"])
+                held.enter_context(front.quotas.running_command(owner, sandbox))
+            front.crew.ensure(slot)
+            process = slot.process
+            try:
+                return await forward(
+                    slot,
+                    head,
+                    client,
+                    request.receive,
+                    send,
+                    body=body,
+                    closes=lambda: front.draining,
+                )
+            except WorkerLost:
+                await front.settle_loss(slot, process)
+                raise self._lost(owner, request) from None
+
+    def _lost(self, owner: Token, request: Request) -> ApiFailure:
+        """The failure of a request that was running when its worker ended."""
+        identity = str(request.path_params.get("sandbox", ""))
+        self._front.check_lost(owner, identity)
+        return ApiFailure(
+            503,
+            "worker_lost",
+            "the worker process of the sandbox has ended while it worked on the request, which may "
+            "have been done or not; a stored sandbox comes back as it was stored last",
+            retry_after=1,
+        )
+
+    def _dropped(self, request: Request) -> frozenset[bytes]:
+        """The headers that contain the server's token."""
+        route, headers = self._route, request.headers
+        if route.passes_through and TOKEN_HEADER.decode("ascii") in headers:
+            # Its presence tells the worker that `Authorization` is for the guest.
+            request.scope["headers"] = [
+                (name, b"-" if name == TOKEN_HEADER else value)
+                for name, value in request.scope["headers"]
+            ]
+            return frozenset()
+        if route.is_websocket:
+            request.scope["headers"] = [
+                (name, _without_token(value) if name == b"sec-websocket-protocol" else value)
+                for name, value in request.scope["headers"]
+            ]
+        return frozenset({b"authorization"})
+
+    async def _received(self, owner: Token, request: Request, held: ExitStack) -> bytes:
+        """The body of a request for a new sandbox."""
+        front, most = self._front, self._front.settings.max_json_bytes
+        pieces, size = [], 0
+        async for piece in request.stream():
+            size += len(piece)
+            if size > most:
+                raise ApiFailure(
+                    413,
+                    "body_too_large",
+                    f"the body is larger than {most} bytes; send less, or start the server with a "
+                    "larger --max-json-bytes",
+                )
+            if not front.buffered.take(owner.name, len(piece)):
+                raise ApiFailure(
+                    503,
+                    "busy",
+                    "the server is overloaded (max_buffered_bytes); try again later",
+                    retry_after=1,
+                )
+            held.callback(front.buffered.give, owner.name, len(piece))
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _slot_for_new(self, owner: Token, body: bytes) -> Slot:
+        crew = self._front.crew
+        try:
+            snapshot = msgspec.json.decode(body, type=_Peeked).snapshot
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            snapshot = None  # the worker says what is wrong
+        if snapshot is not None:
+            return crew.slot_of(snapshot, owner.name)
+        return crew.least_loaded(owner.name)
+
+    # Answers of the front process itself.
+
+    async def _health(self, _owner: Token, _request: Request) -> Response:
+        status = "draining" if self._front.draining else "ok"
+        return json_response(Health(status=status, version=self._front.settings.version))
+
+    async def _metrics(self, owner: Token, request: Request) -> Response:
+        front = self._front
+        if owner.all_metrics:
+            return Response(await front.all_metrics(), media_type=CONTENT_TYPE)
+        texts = await front.ask_all(owner, request.scope, {})
+        own = front.metrics.own_text(owner.name, {})
+        return Response(merged_metrics([own, *texts]), media_type=CONTENT_TYPE)
+
+    async def _list_sandboxes(self, owner: Token, request: Request) -> Response:
+        pairs = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        query = dict(pairs)
+        if len(query) != len(pairs):
+            raise ApiFailure(400, "invalid_value", "a parameter is given twice")
+        identity, limit = query.pop("after", None), query.pop("limit", str(_PAGE))
+        if not limit.isdecimal() or not 1 <= int(limit) <= _PAGE:
+            query["limit"] = limit  # a worker says what is wrong
+        items: list[dict[str, Any]] = []
+        for slot in self._front.crew.slots_of(owner.name):
+            if slot.starts:
+                items += await self._pages(owner, request.scope, slot, query)
+        page = after(oldest_first(items), identity, int(limit))
+        return json_response({"sandboxes": page})
+
+    async def _pages(
+        self, owner: Token, scope: Scope, slot: Slot, query: dict[str, str]
+    ) -> list[dict[str, Any]]:
+        """All sandboxes of one worker."""
+        head = head_of(scope, owner.name, frozenset({b"authorization"}))
+        items: list[dict[str, Any]] = []
+        query = {"limit": str(_PAGE), **query}
+        while True:
+            raw = urlencode(query).encode()
+            body = await self._front.asked(slot, msgspec.structs.replace(head, query=raw))
+            page = items_of(body, "sandboxes")
+            items += page
+            if len(page) < _PAGE:
+                return items
+            query["after"] = page[-1]["id"]
+
+    async def _list_snapshots(self, owner: Token, request: Request) -> Response:
+        bodies = await self._front.ask_all(owner, request.scope, {})
+        items = [item for body in bodies for item in items_of(body, "snapshots")]
+        return json_response({"snapshots": oldest_first(items)})
+
+
+def _without_token(value: bytes) -> bytes:
+    """Subprotocols of a WebSocket, without the one that contains the token."""
+    words = [word.strip() for word in value.split(b",")]
+    return b", ".join(word for word in words if not word.startswith(BEARER_PREFIX.encode("ascii")))

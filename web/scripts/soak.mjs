@@ -1,0 +1,215 @@
+// A soak test in Chromium: npm run soak -- --minutes 30 (or --seconds 20)
+//
+// Commands, sessions, terminals, files, snapshots, runaway programs that are killed, and reloads of
+// the page that go on with the saved state. Rules: figures are taken at rest, after each lap: memory
+// of the page's process, its workers, the heap of its JavaScript. The test fails if an operation has
+// a wrong result, or if memory in the last third of the laps is much above that in the first.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { findChromium, openBrowser } from "./browser.mjs";
+import { serve } from "./static-server.mjs";
+
+const MIB = 1024 * 1024;
+/** How much the median of the last third of the laps may be above that of the first third. */
+const GROWTH_PART = 0.15;
+const GROWTH_MIB = 64;
+/** At rest: kernel, assets, and the workers that wait for the next programs. */
+const MOST_WORKERS = 16;
+const LAPS_OF_A_LIFE = 30;
+
+const { values: options } = parseArgs({
+  options: { minutes: { type: "string" }, seconds: { type: "string" } },
+});
+const seconds = options.seconds ? Number(options.seconds) : Number(options.minutes ?? 30) * 60;
+
+/** Runs in the page: one sandbox, which goes on with the state of the last visit. */
+async function begin() {
+  const { Sandbox, StateStore } = await import("/dist/browser/index.js");
+  const store = await StateStore.open("soak");
+  const kept = await store.get("state");
+  const sandbox = await Sandbox.create({ timeoutMs: 60_000 });
+  if (kept) await sandbox.load(kept);
+  const count = kept ? Number(await sandbox.readText("laps")) : 0;
+  globalThis.soak = { sandbox, store };
+  return count;
+}
+
+/** Runs in the page: one lap. Returns how many operations it did, and the latest kill. */
+async function lap(number) {
+  const { sandbox, store } = globalThis.soak;
+  let operations = 0;
+  const expect = (found, wanted, what) => {
+    operations++;
+    if (JSON.stringify(found) !== JSON.stringify(wanted)) {
+      throw new Error(`${what}: found ${JSON.stringify(found)}, expected ${JSON.stringify(wanted)}`);
+    }
+  };
+  const output = async (command) => (await sandbox.run(command)).stdout;
+  for (let again = 0; again < 5; again++) {
+    expect(await output(`echo ${again}`), `${again}\n`, "echo");
+    expect(await output("seq 200 | sort -rn | head -1"), "200\n", "a pipeline");
+  }
+  expect(await output("for i in {1..10}; do ( : ); done; echo forked"), "forked\n", "forks");
+  expect(await output("python3 -c 'print(len(bytes(4_000_000)))'"), "4000000\n", "python3");
+  expect(
+    await output("rm -rf r; git init -q r && cd r && echo a > a && git add a && git status -s"),
+    "A  a\n", "git",
+  );
+  const many = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => output(`sleep 0.05; echo ${n}`)));
+  expect(many.join(""), "1\n2\n3\n4\n5\n6\n", "commands at the same time");
+
+  const shell = await sandbox.shell();
+  await shell.run(`cd /tmp; x=${number}`);
+  expect((await shell.run("echo $PWD $x")).stdout, `/tmp ${number}\n`, "a shell session");
+  await shell.close();
+  const python = await sandbox.python();
+  await python.run("x = list(range(1000))");
+  expect((await python.run("sum(x)")).value, 499500, "a Python session");
+  await python.close();
+
+  let text = "";
+  const decoder = new TextDecoder();
+  const terminal = await sandbox.pty({ onData: (bytes) => (text += decoder.decode(bytes)) });
+  await terminal.write("echo t$((1+1)); exit 3\n");
+  expect((await terminal.ended).exitCode, 3, "a terminal");
+  expect(text.includes("t2"), true, "the text of a terminal");
+
+  let latest = 0;
+  for (const runaway of ["while :; do :; done", "python3 -c 'while True: pass'"]) {
+    const began = performance.now();
+    const result = await sandbox.run(runaway, { timeoutMs: 700 });
+    latest = Math.max(latest, performance.now() - began - 700);
+    expect([result.timedOut, result.exitCode], [true, 124], "a runaway");
+  }
+  const started = await sandbox.start("sort /dev/zero");
+  await started.kill();
+  expect((await started.ended).timedOut, false, "a killed command");
+
+  const file = new Uint8Array(2_000_000).fill(number);
+  await sandbox.writeFile("large", file);
+  expect((await sandbox.readFile("large")).length, file.length, "a file");
+  const snapshot = await sandbox.snapshot();
+  await sandbox.rm("large");
+  await sandbox.restore(snapshot);
+  expect((await sandbox.stat("large")).size, file.length, "a restored file");
+  await sandbox.deleteSnapshot(snapshot);
+  await sandbox.rm("large");
+  await sandbox.writeFile("laps", String(number));
+  await store.put("state", await sandbox.save());
+  expect((await sandbox.usage()).processes, 0, "processes at rest");
+  return { operations, latest };
+}
+
+// Figures.
+
+/** The processes of pages among the descendants of this process, and the number of their workers. */
+function pageProcesses() {
+  const found = [];
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("--type=renderer")) continue;
+      if (!isBelow(pid, process.pid)) continue;
+      const names = readdirSync(`/proc/${pid}/task`).map((task) =>
+        readFileSync(`/proc/${pid}/task/${task}/comm`, "utf8"),
+      );
+      found.push({ pid, workers: names.filter((name) => name.startsWith("DedicatedWorker")).length });
+    } catch {
+      // it has ended
+    }
+  }
+  return found;
+}
+
+function parentOf(pid) {
+  return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]);
+}
+
+function isBelow(pid, ancestor) {
+  for (let at = Number(pid); at > 1; at = parentOf(at)) if (at === ancestor) return true;
+  return false;
+}
+
+function residentMib(pid) {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+  return (Number(/^Pss:\s+(\d+)/m.exec(text)[1]) * 1024) / MIB;
+}
+
+async function figures(page) {
+  const { pid, workers } = pageProcesses().sort((a, b) => b.workers - a.workers)[0];
+  const heap = await page.evaluate(() => performance.memory.usedJSHeapSize);
+  return { memory: residentMib(pid), workers, heap: heap / MIB };
+}
+
+function median(values) {
+  return [...values].sort((a, b) => a - b)[values.length >> 1];
+}
+
+/** Collect garbage, in the workers too: what the browser counts as memory of the page, in MiB. */
+async function rest(page) {
+  const bytes = await page.evaluate(async () => {
+    const measured = await performance.measureUserAgentSpecificMemory();
+    return measured.bytes;
+  });
+  await page.waitForTimeout(300);
+  return bytes / MIB;
+}
+
+const chromium = findChromium();
+if (!chromium) {
+  console.log("soak: skipped, because there is no Chromium");
+  process.exit(0);
+}
+const server = await serve(new URL("..", import.meta.url).pathname);
+// Measuring the memory of a page collects its garbage first, at once.
+const browser = await openBrowser(chromium, {
+  flags: ["--enable-blink-features=ForceEagerMeasureMemory"],
+});
+const page = await browser.context.newPage();
+page.on("pageerror", (error) => console.error(`page: ${error}`));
+const until = performance.now() + seconds * 1000;
+const seen = [];
+let [laps, lives, operations, latest] = [0, 0, 0, 0];
+let failure = "";
+const perLife = Math.min(LAPS_OF_A_LIFE, seconds < 60 ? 2 : LAPS_OF_A_LIFE);
+try {
+  while (performance.now() < until || lives < 2) {
+    await page.goto(`${server.origin}/tests/empty.html`);
+    const kept = await page.evaluate(begin);
+    if (kept !== laps) throw new Error(`after a reload, the sandbox knows ${kept} laps of ${laps}`);
+    lives++;
+    for (let inLife = 1; inLife <= perLife; inLife++) {
+      const done = await page.evaluate(lap, ++laps);
+      operations += done.operations;
+      latest = Math.max(latest, done.latest);
+      const counted = await rest(page);
+      const found = { ...(await figures(page)), counted };
+      seen.push({ ...found, inLife });
+      console.log(
+        `lap ${laps} (visit ${lives}): ${found.memory.toFixed(0)} MiB, ${found.workers} workers, ` +
+          `JavaScript heap ${found.heap.toFixed(1)} MiB, page ${found.counted.toFixed(0)} MiB`,
+      );
+      if (performance.now() >= until && lives >= 2) break;
+    }
+  }
+  const third = Math.max(1, Math.floor(seen.length / 3));
+  for (const [name, least] of [["memory", GROWTH_MIB], ["counted", GROWTH_MIB], ["heap", 8]]) {
+    const [first, last] = [seen.slice(0, third), seen.slice(-third)].map((part) =>
+      median(part.map((one) => one[name])),
+    );
+    console.log(`soak: ${name}: median of the first third ${first.toFixed(1)} MiB, of the last ${last.toFixed(1)} MiB`);
+    if (last > first * (1 + GROWTH_PART) + least) failure ||= `${name} has grown`;
+  }
+  const most = Math.max(...seen.map((one) => one.workers));
+  console.log(`soak: at most ${most} workers at rest`);
+  if (most > MOST_WORKERS) failure ||= `${most} workers at rest`;
+} catch (error) {
+  failure = String(error);
+}
+console.log(
+  `soak: ${failure ? `FAILED: ${failure}` : "passed"}: ${operations} operations in ${laps} laps and ` +
+    `${lives} visits; a runaway ended at most ${Math.round(latest)} ms after its time`,
+);
+await browser.close();
+await server.close();
+process.exit(failure ? 1 : 0);

@@ -105,6 +105,8 @@ def test_workers_have_neither_the_tokens_nor_the_environment_of_the_server(tmp_p
     with serving("--workers", "2", environ=environ) as server:
         Client(server.url, ALICE).create()
         for pid in workers_of(server, 2):
+            status = Path(f"/proc/{pid}/status").read_text()
+            assert "NoNewPrivs:\t1" in status
             variables = Path(f"/proc/{pid}/environ").read_bytes()
             assert b"of-the-host" not in variables
             assert ALICE.encode() not in variables

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -117,7 +116,8 @@ def test_tenants_have_workers_of_their_own(tmp_path: Path) -> None:
     tokens = write_tokens(
         tmp_path / "tokens", {"alice": {"token": ALICE, **token}, "bob": {"token": BOB, **token}}
     )
-    with serving("--tenant-workers", "--tokens-file", str(tokens)) as server:
+    server = ServerProcess("--tenant-workers", "--tokens-file", str(tokens))
+    try:
         alice, bob = Client(server.url, ALICE), Client(server.url, BOB)
         mine = alice.create()
         (first,) = workers_of(server, 1)  # bob's is started by his first request
@@ -129,10 +129,10 @@ def test_tenants_have_workers_of_their_own(tmp_path: Path) -> None:
         assert alice.run(mine, "echo well").json["stdout"] == "well\n"
         assert bob.run(theirs, "true").error[:2] == (410, "sandbox_crashed")
         bob.create()
-        os.kill(server.process.pid, signal.SIGTERM)
-        status, errors = server.wait()
-        assert status == 0
-        assert "has ended with status -9" in errors
+    finally:
+        status, errors = server.terminate()
+    assert status == 0
+    assert "has ended with status -9" in errors
 
 
 def test_workers_end_when_the_front_process_is_killed() -> None:

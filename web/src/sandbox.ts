@@ -23,6 +23,8 @@ import type {
 import { assetsPlace, defaultAssets, hostDirectory, listPrograms } from "#platform/page";
 
 const MIB = 1024 * 1024;
+/** Node waits 5 minutes for an answer, proxies often less. */
+const LONGEST_REQUEST_MS = 50_000;
 const PROGRAM_DIRECTORY = "/usr/local/bin";
 
 type WireFile = Omit<FileInfo, "mtimeMs"> & { mtimeNs: string };
@@ -102,11 +104,17 @@ export class Sandbox {
   async run(command: string, options: RunOptions = {}): Promise<RunResult> {
     if (typeof command !== "string") throw new InvalidArgumentError("command must be a string");
     const { stdin, signal, onStdout, onStderr, ...params } = options;
-    if (signal || onStdout || onStderr) {
+    if (signal || onStdout || onStderr || this.isLong(options)) {
       return streamedRun(this.connection, command, options, this.limits);
     }
     const data = stdin === undefined ? null : bytesOf(stdin);
     return runResult(await this.connection.request<RunAnswer>("run", { command, ...params }, data));
+  }
+
+  /** Whether a run may take longer than a request to a server may wait for its answer. */
+  private isLong({ timeoutMs = this.limits.timeoutMs }: RunOptions): boolean {
+    const isServed = this.connection instanceof ServerConnection;
+    return isServed && (timeoutMs === null || timeoutMs > LONGEST_REQUEST_MS);
   }
 
   /** Start a command, and go on while it runs. An array is a program and its arguments. */

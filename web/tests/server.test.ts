@@ -72,10 +72,30 @@ describe("a sandbox of a server", { skip: missingServer() as string | false }, (
     await first.writeFile("kept", "here");
     const state = await first.save();
     assert.deepEqual(await first.listSnapshots(), []);
-    await assert.rejects(first.load(state), api.UnsupportedError);
     const second = await api.Sandbox.connect(server.url, { token: TOKEN, state });
     assert.equal(await second.readText("kept"), "here");
     for (const sandbox of [first, second]) sandbox.destroy();
+  });
+
+  test("L200: a server's sandbox does not load a state", { timeout: 60_000 }, async () => {
+    await assert.rejects((await worlds.sandbox()).load(new Uint8Array(1)), api.UnsupportedError);
+  });
+
+  test("a run without a time limit streams, so that no request waits long", { timeout: 60_000 }, async () => {
+    const sandbox = await worlds.sandbox();
+    const asked: string[] = [];
+    const original = globalThis.fetch;
+    globalThis.fetch = (input, init) => {
+      asked.push(new URL(String(input)).pathname.split("/").at(-1)!);
+      return original(input, init);
+    };
+    try {
+      const result = await sandbox.run("cat; echo $A; exit 5", { timeoutMs: null, stdin: "in ", env: { A: "b" } });
+      assert.deepEqual([result.stdout, result.exitCode], ["in b\n", 5]);
+    } finally {
+      globalThis.fetch = original;
+    }
+    assert.ok(asked.includes("commands") && !asked.includes("run"), String(asked));
   });
 
   test("a wrong token is refused with the server's reason", { timeout: 60_000 }, async () => {

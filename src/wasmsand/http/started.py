@@ -9,19 +9,17 @@ while it waits for the client's next request.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from wasmsand.http.failures import BATCH_GONE, ApiFailure
 from wasmsand.http.messages import CommandEnd, OutputBatch, SessionTag, piece
 from wasmsand.sdk.backend import STDIN, BackendProcess, Ended, Output
-from wasmsand.sdk.python_session import ANSWERS_FD, REQUESTS_FD
+from wasmsand.sdk.python_session import ANSWERS_FD, REQUEST_HEADER, REQUESTS_FD
 from wasmsand.sdk.shell import STATUS_FD, STATUS_REQUEST
 
 Pieces = tuple[Output, ...] | None
 InThread = Callable[[Callable[[], Pieces]], Awaitable[Pieces]]
-_PYTHON_REQUEST = re.compile(rb'\A{"token": "([0-9a-f]{16})"')
 
 
 class Started:
@@ -158,7 +156,7 @@ class _Turn:
 
     def __init__(self, kind: str) -> None:
         is_shell = kind == "shell"
-        self._request = STATUS_REQUEST if is_shell else _PYTHON_REQUEST
+        self._request = STATUS_REQUEST if is_shell else REQUEST_HEADER
         self._request_fd = STDIN if is_shell else REQUESTS_FD
         self._answer_fd = STATUS_FD if is_shell else ANSWERS_FD
         self._answer = b"%s " if is_shell else b'"token": "%s", "kind": "answer"'

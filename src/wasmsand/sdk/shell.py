@@ -21,11 +21,12 @@ from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import DEFAULT_USER, Backend, BackendProcess
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder, SandboxTimeout
-from wasmsand.sdk.conversation import Dialect, SessionRequest
+from wasmsand.sdk.conversation import Dialect
 from wasmsand.sdk.errors import CommandError, FileError, StateError
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.results import CommandResult
 from wasmsand.sdk.session import Session, new_identity
+from wasmsand.sdk.session_request import SessionRequest
 
 ARGV: Final = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
 _OUT, _ERR, STATUS_FD, _SCRIPT = 101, 102, 103, 104

@@ -8,7 +8,6 @@ the interpreter is killed only if it does not react.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -20,11 +19,12 @@ from wasmsand.kernel.process.delivery import kill
 from wasmsand.machine.command import CommandRequest, Ended, Output
 from wasmsand.sdk import python_session, shell
 from wasmsand.sdk.command_builder import CommandBuilder
-from wasmsand.sdk.conversation import Dialect, SessionRequest
+from wasmsand.sdk.conversation import Dialect
 from wasmsand.sdk.errors import CommandError
 from wasmsand.sdk.output import command_result
 from wasmsand.sdk.python_source import driver_command
 from wasmsand.sdk.results import CommandResult, PythonResult
+from wasmsand.sdk.session_request import SessionRequest
 from wasmsand.web.commands import StartedCommand
 from wasmsand.web.machine import WebMachine
 
@@ -295,9 +295,8 @@ def run_in_python(
     """Run code in a Python session."""
     run = python_session.PythonRun(limit, *sinks)
     run.on_result = on_result
-    text = json.dumps({"token": run.token, "code": code}).encode() + b"\n"
 
     def answered(answer: Any) -> None:
         done(answer.result(session.exit_code))
 
-    session.ask(text, run, timeout_seconds, answered, failed)
+    session.ask(python_session.request(run.token, code), run, timeout_seconds, answered, failed)

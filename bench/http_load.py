@@ -188,7 +188,7 @@ _VARIED: tuple[Callable[[Sandbox, Stopwatch], None], ...] = (
 def server_process() -> Iterator[tuple[str, int]]:
     """A running server: its URL and its process."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "wasmsand", "serve", "--port", "0"],
+        [sys.executable, "-m", "wasmsand", "serve", "--port", "0", "--workers", "1"],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         stderr=subprocess.PIPE,
         text=True,

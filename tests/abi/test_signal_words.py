@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from wasmsand.abi.linux.signal_words import SIZE, SignalWords, _HeldBytes
+from wasmsand.abi.linux.signal_words import COUNT, SIZE, SignalWords
+from wasmsand.abi.memory import GuestMemory
 from wasmsand.kernel.process.signals import (
     SA_RESETHAND,
     SIG_IGN,
@@ -21,8 +22,28 @@ from wasmsand.kernel.process.signals import (
 _SIGNALS = (1, 2, 10, 12, 17, 20, 33, 64)
 
 
-def _words(content: bytes = bytes(SIZE)) -> SignalWords:
-    return SignalWords(_HeldBytes(content), 0)
+class _Memory:
+    """A memory that can be viewed or only copied."""
+
+    def __init__(self, content: bytes, *, viewed: bool) -> None:
+        self._bytes = bytearray(bytes(64) + content)
+        self._viewed = viewed
+
+    def memory_size(self) -> int:
+        return len(self._bytes)
+
+    def memory_view(self) -> memoryview | None:
+        return memoryview(self._bytes) if self._viewed else None
+
+    def read(self, address: int, count: int) -> bytes:
+        return bytes(self._bytes[address : address + count])
+
+    def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
+        self._bytes[address : address + len(data)] = data
+
+
+def _words(content: bytes = bytes(SIZE), *, viewed: bool = True) -> SignalWords:
+    return SignalWords(GuestMemory.of(_Memory(content, viewed=viewed)).words(64, COUNT))
 
 
 def _seen(signals: SignalState) -> tuple[object, ...]:
@@ -52,11 +73,14 @@ def _step(signals: SignalState, what: int, signo: int, mask: int, action: Signal
     return None
 
 
+@pytest.mark.parametrize("viewed", [True, False])
 @pytest.mark.parametrize("seed", range(20))
-def test_a_state_in_the_programs_memory_behaves_like_one_in_the_kernel(seed: int) -> None:
+def test_a_state_in_the_programs_memory_behaves_like_one_in_the_kernel(
+    seed: int, viewed: bool
+) -> None:
     source = random.Random(seed)
     kept, shared = SignalState(), SignalState()
-    shared.share(_words(), 7)
+    shared.share(_words(viewed=viewed), 7)
     for _ in range(400):
         what = source.choice((0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7))
         signo = source.choice(_SIGNALS)
@@ -65,11 +89,11 @@ def test_a_state_in_the_programs_memory_behaves_like_one_in_the_kernel(seed: int
         action = SignalAction(source.choice((0, 1, 16, 17)), flags, source.getrandbits(64))
         assert _step(kept, what, signo, mask, action) == _step(shared, what, signo, mask, action)
         if what == 4:  # another program, with words of its own
-            shared.share(_words(), 7)
+            shared.share(_words(viewed=viewed), 7)
         elif what == 5:  # fork: the child goes on with the copied memory
             kept, child = kept.copy_for_fork(), shared.copy_for_fork()
             assert shared.shared is not None
-            child.share(_words(shared.shared.content()), 8)
+            child.share(_words(shared.shared.content(), viewed=viewed), 8)
             shared = child
         elif what == 6:  # threads, and then another program
             shared.keep_alone()
@@ -105,6 +129,15 @@ def test_words_that_are_left_are_never_looked_at_again() -> None:
     signals.leave(words)
     assert not signals.mask
     assert not signals.actions()
+
+
+@pytest.mark.parametrize("viewed", [True, False])
+def test_released_words_cannot_be_used(viewed: bool) -> None:
+    words = _words(viewed=viewed)
+    words.release()
+    for use in (words.mask, words.actions, words.take_back, words.content):
+        with pytest.raises(ValueError, match="released"):
+            use()
 
 
 def test_the_child_of_a_vfork_changes_its_own_words_only() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,10 +53,12 @@ class ServerProcess:
         *options: str,
         environ: Mapping[str, str] | None = None,
         module: str = "wasmsand",
+        stdout: IO[bytes] | None = None,
     ) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, "serve", "--port", "0", *_workers(options), *options],
             env={**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", **(environ or {})},
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -109,7 +111,7 @@ class Answer:
     def error(self) -> tuple[int, str, str]:
         """Status, code and message of an error."""
         error = self.json["error"]
-        assert set(error) == {"code", "errno", "message", "path"}
+        assert set(error) - {"exit_status"} == {"code", "errno", "message", "path"}
         return self.status, error["code"], error["message"]
 
 

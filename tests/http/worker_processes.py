@@ -37,5 +37,3 @@ def kill_one(server: ServerProcess, pid: int) -> None:
     while pid in children_of(server.process.pid):
         assert time.monotonic() < until
         time.sleep(0.02)
-
-

@@ -34,7 +34,7 @@ def test_writing_follows_links(machine: Sandbox) -> None:
     machine.files.symlink("real", "/tmp/link")
     machine.files.write("/tmp/link", "new")
     assert machine.files.read_text("/tmp/real") == "new"
-    assert machine.files.stat("/tmp/link", follow_symlinks=False).type == "symlink"
+    assert machine.files.stat("/tmp/link", follow=False).type == "symlink"
 
 
 def test_directories_are_listed_renamed_copied_and_removed(machine: Sandbox) -> None:
@@ -45,7 +45,7 @@ def test_directories_are_listed_renamed_copied_and_removed(machine: Sandbox) -> 
     machine.files.copy("/tmp/tree", "/tmp/copied/tree")
     assert machine.files.read_text("/tmp/copied/tree/a/one") == "1"
     machine.files.rename("/tmp/tree", "/tmp/moved")
-    machine.files.remove("/tmp/moved", recursive=True)
+    machine.files.rm("/tmp/moved", recursive=True)
     assert not machine.files.exists("/tmp/moved")
 
 

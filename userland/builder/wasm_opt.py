@@ -23,6 +23,7 @@ from pathlib import Path
 from userland.builder.cache import Cache, disk_errors
 from userland.builder.commands import Commands
 from userland.builder.errors import FetchError, HashMismatch, MissingTool, NoNetwork
+from userland.builder.wasm_module import summarise
 
 BINARYEN_VERSION = "132.0.0"
 _BINARYEN_SHA512 = (
@@ -31,6 +32,7 @@ _BINARYEN_SHA512 = (
 _SYSTEM_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 _OLDEST_NODE = 20
 _SMALL_MODULE_BYTES = 1_500_000
+_SMALL_FORKING_MODULE_BYTES = 200_000
 _NODE_VERSION = "22.20.0"
 _NODE_WHEEL_SHA256 = {
     "x86_64": "b5c500aa4dc046333ecb0a80f183e069e5c30ce637f1c1a37166b2c0b642dc21",
@@ -50,6 +52,9 @@ class WasmOpt:
         # wasm-opt is itself a WebAssembly program. For a small module, optimising its code in Node
         # takes longer than running it unoptimised.
         small = module.stat().st_size < _SMALL_MODULE_BYTES
+        if small and ("linux", "fork") in summarise(module.read_bytes()).imports:
+            # Asyncify multiplies the work.
+            small = module.stat().st_size < _SMALL_FORKING_MODULE_BYTES
         return str(self.node), *(["--liftoff-only"] if small else []), str(self.script)
 
 

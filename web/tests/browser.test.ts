@@ -58,7 +58,7 @@ describe("in a browser", { skip }, () => {
   });
 
   for (const one of cases) {
-    test(one.name, { timeout: 120_000 }, async () => {
+    test(one.name, { timeout: one.timeoutMs ?? 120_000 }, async () => {
       await page.evaluate((name) => (globalThis as any).runCase(name), one.name);
     });
   }

@@ -4,6 +4,8 @@
 
 export interface Case {
   name: string;
+  /** Default: 120,000. */
+  timeoutMs?: number;
   run(world: World): Promise<void>;
 }
 

@@ -15,6 +15,7 @@ import { cases } from "./cases/index.js";
 import { differentialScripts } from "./cases/scripts.js";
 import { startOutside } from "./outside-server.js";
 import { nativeRun } from "./native.js";
+import "./tls.js";
 import { Worlds } from "./world.js";
 
 const root = new URL("../../", import.meta.url);
@@ -25,7 +26,7 @@ const names = ["web.test", "other.web.test"];
 const hosts = Object.fromEntries(names.map((name) => [name, "127.0.0.1"]));
 const worlds = new Worlds(api, storePlace, { ...outside, hosts });
 
-for (const one of cases) test(one.name, { timeout: 120_000 }, () => worlds.run(one));
+for (const one of cases) test(one.name, { timeout: one.timeoutMs ?? 120_000 }, () => worlds.run(one));
 for (const script of differentialScripts) {
   test(`as native bash: ${script}`, { timeout: 60_000 }, async () => {
     assert.deepEqual(await worlds.script(script), nativeRun(script));

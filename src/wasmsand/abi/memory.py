@@ -12,6 +12,7 @@ necessary: Python slices never wrap or read outside the view, but they clamp sil
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,45 @@ _U64: Final = Struct("<Q")
 _STRING_STEP: Final = 256
 Part = tuple[int, int]
 """An address and a length."""
+
+
+class CopiedWords:
+    """Double words of a memory that is accessed by copies only, with the methods of a memoryview
+    that their users need."""
+
+    __slots__ = ("_address", "_count", "_memory")
+
+    def __init__(self, memory: GuestMemory, address: int, count: int) -> None:
+        self._memory: GuestMemory | None = memory
+        self._address = address
+        self._count = count
+
+    def _open(self) -> GuestMemory:
+        if self._memory is None:
+            raise ValueError("operation on released words")
+        return self._memory
+
+    def __getitem__(self, index: int) -> int:
+        return self._open().read_u64(self._address + index * _U64.size)
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self._open().write_u64(self._address + index * _U64.size, value)
+
+    def tobytes(self) -> bytes:
+        """All words, little-endian."""
+        return self._open().read(self._address, self._count * _U64.size)
+
+    def replace(self, content: bytes) -> None:
+        """Write all words."""
+        self._open().write(self._address, content)
+
+    def release(self) -> None:
+        """The memory is about to go: another use is an error."""
+        self._memory = None
+
+
+Words = memoryview | CopiedWords
+"""Double words that the program may change at any time. Each access is one load or store."""
 
 
 class GuestMemory:
@@ -85,6 +125,12 @@ class GuestMemory:
     def pack(self, layout: Struct, address: int, *values: Any) -> None:
         """Write a C struct."""
         self.write(address, layout.pack(*values))
+
+    def words(self, address: int, count: int) -> Words:
+        """The double words at `address`, for as long as the memory exists. EFAULT if they do not
+        lie in the memory now; it never shrinks."""
+        self.require(address, count * _U64.size)
+        return CopiedWords(self, address, count)
 
     def read_path(self, address: int) -> bytes:
         """Read a path argument; ENAMETOOLONG from 4096 bytes on."""
@@ -230,6 +276,14 @@ class ViewedMemory(GuestMemory):
         if end > self._size:
             self._require(end)
         layout.pack_into(self._view, address, *values)
+
+    def words(self, address: int, count: int) -> Words:
+        """The double words at `address`, as a view of the memory."""
+        if sys.byteorder != "little":
+            return super().words(address, count)
+        end = address + count * _U64.size
+        self.require(address, end - address)
+        return self._view[address:end].cast("Q")
 
     def read_string(self, address: int, limit: int, too_long: Errno) -> bytes:
         """Read a NUL-terminated string of fewer than `limit` bytes."""

@@ -81,6 +81,7 @@ def _checks(console: Console) -> Iterator[str]:
     yield "optional: " + "; ".join(_optional_parts())
     yield _v86_machine()
     yield _first_command()
+    yield _workers()
     yield _second_barrier()
 
 
@@ -211,6 +212,16 @@ def _first_command() -> str:
     if (result.stdout, result.exit_code) != ("HELLO\n", 0):
         raise Unhealthy(f"the first command returned {result}: please report this")
     return f"first command: {result.execution_time_ms:.1f} ms"
+
+
+def _workers() -> str:
+    """How many processes `wasmsand serve` has."""
+    from wasmsand.cli.serve import default_workers
+
+    count = default_workers()
+    if count == 1:
+        return "workers of `wasmsand serve`: one process for everything"
+    return f"workers of `wasmsand serve`: {count}, behind the same barriers as isolation='process'"
 
 
 def _second_barrier() -> str:

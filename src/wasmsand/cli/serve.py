@@ -279,21 +279,22 @@ def _with_playground(settings: Settings, wanted: bool) -> tuple[Settings, str]:
 
 
 def _workers(arguments: argparse.Namespace) -> int:
-    """The number of workers. Without the option: the number of cores that this process may use;
-    1 where the system cannot pass sockets to other processes."""
-    if os.name != "posix":
-        if (arguments.workers or 1) > 1 or arguments.tenant_workers:
-            raise CliError("--workers and --tenant-workers need a Unix system")
-        return 1
+    """The number of workers that the options want."""
+    if os.name != "posix" and ((arguments.workers or 1) > 1 or arguments.tenant_workers):
+        raise CliError("--workers and --tenant-workers need a Unix system")
     if arguments.workers is not None:
         return int(arguments.workers)
-    return 1 if arguments.tenant_workers else len(_cores())
+    return 1 if arguments.tenant_workers else default_workers()
 
 
-def _cores() -> list[int]:
+def default_workers() -> int:
+    """The number of workers of a server: the number of cores that this process may use; 1 where
+    the system cannot pass sockets to other processes."""
+    if os.name != "posix":
+        return 1
     if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _packages(requirements: list[str]) -> tuple[str, ...]:

@@ -299,6 +299,7 @@ class Keeping:
             entry.options = loaded.options
             entry.stored_changes = entry.changes
             entry.last_used = time.monotonic()
+            entry.account.begin(entry.last_used)
             service.metrics.resume_seconds.observe(time.monotonic() - began)
             if entry.has_ended:
                 sandbox, entry.live = entry.live, None

@@ -77,6 +77,18 @@ class CreateSandbox(_Options):
     options of that sandbox, so no other option may be given."""
 
 
+class Accounting(ResponseMessage):
+    """What a sandbox has used since the server, or its worker, started. The sums over a token's
+    sandboxes are the token's metrics."""
+
+    commands: int
+    """Commands that have ended, of sessions too."""
+    command_seconds: float
+    """Their run time."""
+    sandbox_seconds: float
+    """How long the sandbox has been in memory."""
+
+
 class SandboxState(ResponseMessage):
     """A sandbox."""
 
@@ -94,6 +106,7 @@ class SandboxState(ResponseMessage):
     metadata: dict[str, str]
     limits: dict[str, int]
     """The limits of the sandbox, such as `memory_limit_bytes`."""
+    accounting: Accounting
     is_stored: bool
     """Whether the server has a store, so that the sandbox survives a restart of the server."""
 

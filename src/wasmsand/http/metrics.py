@@ -68,7 +68,12 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-
+        self.token_commands = self.counter(
+            "wasmsand_token_commands", "Ended commands of each token.", "token"
+        )
+        self.token_command_seconds = self.counter(
+            "wasmsand_token_command_seconds", "Run time of the commands of each token.", "token"
+        )
         self.resume_seconds = Histogram(
             "wasmsand_resume_seconds",
             "Time to resume a paused sandbox.",
@@ -97,8 +102,10 @@ class Metrics:
         """Add a gauge; `value` returns its current value."""
         Gauge(name, description, registry=self._registry).set_function(value)
 
-    def count_command(self, exit_code: int, timed_out: bool, seconds: float) -> None:
+    def count_command(self, token: str, exit_code: int, timed_out: bool, seconds: float) -> None:
         """Count a command that has ended."""
+        self.token_commands.labels(token).inc()
+        self.token_command_seconds.labels(token).inc(seconds)
         outcome = "timeout" if timed_out else "failure" if exit_code else "success"
         self.commands.labels(outcome).inc()
         self.command_seconds.observe(seconds)
@@ -118,7 +125,12 @@ class Metrics:
     def own_text(self, token: str, held: Mapping[str, float]) -> bytes:
         """The metrics of one token: its own counters, and `held`, what it uses now."""
         lines = []
-        for name in ("wasmsand_sandboxes_created_total", "wasmsand_token_requests_total"):
+        for name in (
+            "wasmsand_sandboxes_created_total",
+            "wasmsand_token_requests_total",
+            "wasmsand_token_commands_total",
+            "wasmsand_token_command_seconds_total",
+        ):
             value = self._registry.get_sample_value(name, {"token": token}) or 0.0
             lines += [f"# TYPE {name} counter", f"{name} {value}"]
         for direction in ("sent", "received"):

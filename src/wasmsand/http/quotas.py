@@ -230,6 +230,14 @@ class Quotas:
         self._settle(owner, share)
         return share.sandbox_seconds
 
+    def all_sandbox_seconds(self) -> float:
+        """Seconds of all sandboxes in memory, since the server started."""
+        now = self._clock()
+        return sum(
+            share.sandbox_seconds + share.sandboxes * (now - share.settled)
+            for share in self._shares.values()
+        )
+
     def _settle(self, owner: Token, share: Share) -> None:
         """Count the seconds since the last change of the number of sandboxes."""
         now = self._clock()

@@ -16,12 +16,41 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from wasmsand.http.failures import ApiFailure
+from wasmsand.http.metrics import Metrics
 from wasmsand.http.quotas import Quotas
 from wasmsand.http.served import ServedSandbox
 from wasmsand.http.snapshots import ServedSnapshot
 from wasmsand.http.tokens import Token
 from wasmsand.sdk.network import Network
 from wasmsand.sdk.options import SandboxOptions
+
+
+@dataclass(slots=True)
+class Account:
+    """What a sandbox has used since this process has it. The sums over all sandboxes of a token
+    are the token's metrics."""
+
+    commands: int = 0
+    """Ended commands, of sessions too."""
+    command_seconds: float = 0.0
+    seconds: float = 0.0
+    """Time in memory, up to `since`."""
+    since: float | None = None
+    """Monotonic time since which it is in memory; None while it is paused."""
+
+    def begin(self, now: float) -> None:
+        """The sandbox is in memory from now on."""
+        self.end(now)
+        self.since = now
+
+    def end(self, now: float) -> None:
+        """The sandbox is no longer in memory."""
+        self.seconds = self.seconds_until(now)
+        self.since = None
+
+    def seconds_until(self, now: float) -> float:
+        """Time in memory."""
+        return self.seconds + (0.0 if self.since is None else now - self.since)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -46,6 +75,7 @@ class Entry:
     """By their ids, oldest first."""
     taking: int = 0
     """Snapshots that are being taken."""
+    account: Account = field(default_factory=Account)
 
     # For a store.
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -82,6 +112,14 @@ class Entry:
     def held_bytes(self) -> int:
         """What its snapshots hold in memory at most."""
         return sum(kept.held_bytes for kept in self.snapshots.values())
+
+    def count_command(
+        self, metrics: Metrics, exit_code: int, timed_out: bool, seconds: float
+    ) -> None:
+        """Count a command that has ended, for the sandbox, its token and the server."""
+        self.account.commands += 1
+        self.account.command_seconds += seconds
+        metrics.count_command(self.owner.name, exit_code, timed_out, seconds)
 
     def expires_in(self, now: float) -> float:
         """Seconds until the sandbox is killed if it is not used again."""
@@ -159,6 +197,7 @@ class Registry:
             last_used=now,
             metadata=dict(metadata or {}),
         )
+        entry.account.begin(now)
         self._entries[entry.id] = entry
         return entry
 
@@ -236,6 +275,10 @@ class Registry:
             entry.uses -= 1
             entry.changes += changes
             entry.last_used = self._clock()
+
+    def seconds_in_memory(self, entry: Entry) -> float:
+        """How long the sandbox has been in memory."""
+        return entry.account.seconds_until(self._clock())
 
     def seconds_left(self, entry: Entry) -> float:
         """Seconds until the sandbox is killed if it is not used again."""

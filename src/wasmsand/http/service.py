@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -91,6 +92,11 @@ class Service:
             "wasmsand_sandboxes_ending",
             "Sandboxes and commands that were killed and have not ended yet.",
             lambda: len(self.endings),
+        )
+        gauge(
+            "wasmsand_sandbox_seconds",
+            "Time that all sandboxes have been in memory, in sum.",
+            self.quotas.all_sandbox_seconds,
         )
         gauge("wasmsand_snapshots", "Snapshots of sandboxes.", self.registry.count_snapshots)
         gauge(
@@ -224,6 +230,7 @@ class Service:
         share = self.quotas.share(owner)
         return {
             "wasmsand_sandboxes": share.sandboxes,
+            "wasmsand_sandbox_seconds": self.quotas.sandbox_seconds(owner),
             "wasmsand_sandboxes_reserved_bytes": share.bytes,
             "wasmsand_snapshots": self.registry.count_snapshots(owner),
             "wasmsand_snapshot_bytes": self.registry.count_snapshot_bytes(owner),
@@ -277,6 +284,7 @@ class Service:
         """A sandbox was paused: free its memory, and that of its stored snapshots."""
         for kept in entry.snapshots.values():
             self.drop_from_memory(entry.owner, kept)
+        entry.account.end(time.monotonic())
         self._end_live(entry, sandbox)
 
     def drop_from_memory(self, owner: Token, kept: ServedSnapshot) -> None:

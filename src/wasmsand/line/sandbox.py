@@ -30,6 +30,7 @@ from wasmsand.sdk.options import HOME, Mode, SandboxOptions
 
 Answer = dict[str, object]
 
+_HEAD_START_SECONDS: Final[dict[Mode, float]] = {"simple": 0.1, "v86": 2.0}
 _TIMEOUT: Final = "Command execution failed: timeout exceeded"
 
 
@@ -54,6 +55,12 @@ class LineSandbox:
                 backend.close()
                 raise
         return backend
+
+    @property
+    def head_start_seconds(self) -> float:
+        """How long a command runs alone before the next request begins: as long as short commands
+        take."""
+        return _HEAD_START_SECONDS[self._mode]
 
     def answer(self, request: LineRequest) -> Answer:
         """Execute `request`."""

@@ -2,7 +2,7 @@
 
 Rules: requests begin in the order of arrival and are answered when they finish. Commands run
 concurrently. A request begins when the command before it has ended or has run alone for
-`HEAD_START_SECONDS`, so a client may send several short commands at once; a client that depends
+the sandbox's head start, so a client may send several short commands at once; a client that depends
 on their order must wait for each answer. `reset` waits until every command before it has ended.
 At the end of standard input the server answers all requests and ends.
 """
@@ -27,7 +27,6 @@ from wasmsand.line.sandbox import Answer, LineSandbox, refusal
 from wasmsand.wire.channel import LineChannel, PeerGone
 from wasmsand.wire.lines import LineTooLong
 
-HEAD_START_SECONDS: Final = 0.1
 _COMMANDS_MAX: Final = 32
 """Commands at a time; when they run, the server does not read the next line."""
 
@@ -35,9 +34,9 @@ _COMMANDS_MAX: Final = 32
 class _Running:
     """One running command."""
 
-    def __init__(self) -> None:
+    def __init__(self, head_start_seconds: float) -> None:
         self.ended = threading.Event()
-        self._head_start_ends = time.monotonic() + HEAD_START_SECONDS
+        self._head_start_ends = time.monotonic() + head_start_seconds
 
     def give_head_start(self) -> None:
         """Wait until the command has ended, but not longer than it may run alone."""
@@ -86,7 +85,7 @@ class LineServer:
     def _begin_command(self, request: ShellRequest) -> None:
         while len(self._running) >= _COMMANDS_MAX:
             self._running.pop(0).ended.wait()
-        running = _Running()
+        running = _Running(self._sandbox.head_start_seconds)
         self._running.append(running)
         threading.Thread(
             target=self._run, args=(request, running), name="wasmsand-shell", daemon=True

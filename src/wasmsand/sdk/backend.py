@@ -146,6 +146,16 @@ class BackendProcess(Protocol):
         `TimeoutError` if there is no output within `timeout_seconds`.
         """
 
+    def exchange(
+        self, request: bytes, fd: int, awaited: int | None, timeout_seconds: float | None
+    ) -> tuple[Output, ...] | None:
+        """Write all of `request` to an input, and wait for output like `read`; but, unless
+        `awaited` is None, until there is output of that descriptor, or much output of others.
+
+        None if nothing was written: the input cannot take it at once, or the backend has no faster
+        way than `write` and `read`. After a `TimeoutError`, the request was written.
+        """
+
     def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """Write to an input; wait until the command reads.
 

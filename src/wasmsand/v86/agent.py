@@ -11,6 +11,7 @@ import itertools
 import struct
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -66,9 +67,17 @@ class Agent:
         self._heard = time.monotonic()
         self._numbers = itertools.count(1)
         self._sending = threading.Lock()
-        self.node = NodeProcess(image, self._on_event)
-        for target in (self._read, self._watch):
-            threading.Thread(target=target, name="wasmsand-v86", daemon=True).start()
+        self.node: NodeProcess
+        self._start_failure: BaseException | None = None
+        spawned = threading.Event()
+        # The system ends Node with the thread that started it, so that thread is the reader.
+        threading.Thread(
+            target=self._read, args=(image, spawned), name="wasmsand-v86", daemon=True
+        ).start()
+        spawned.wait()
+        if self._start_failure is not None:
+            raise MachineLost(f"Node cannot be started: {self._start_failure}")
+        threading.Thread(target=self._watch, name="wasmsand-v86-watch", daemon=True).start()
         deadline = time.monotonic() + START_SECONDS
         with self._changed:
             while not self._is_ready and self._lost is None:
@@ -154,6 +163,8 @@ class Agent:
             self._commands.clear()
             self._changed.notify_all()
         self.node.kill()
+        with self._sending, suppress(OSError):
+            self.node.to_guest.close()
         for command in commands:
             command.on_lost()
 
@@ -167,7 +178,14 @@ class Agent:
         if name == "panic":
             self.lose(f"its kernel has panicked: {text.strip()}")
 
-    def _read(self) -> None:
+    def _read(self, image: V86Image, spawned: threading.Event) -> None:
+        try:
+            self.node = NodeProcess(image, self._on_event)
+        except BaseException as error:
+            self._start_failure = error
+            return
+        finally:
+            spawned.set()
         try:
             while True:
                 length, identity, kind = HEADER.unpack(self._exactly(HEADER.size))
@@ -176,6 +194,8 @@ class Agent:
                 self._dispatch(kind, identity, self._exactly(length))
         except (OSError, ValueError, EOFError, struct.error):
             self.lose("")
+        finally:
+            self.node.from_guest.close()
 
     def _exactly(self, count: int) -> bytes:
         parts = []

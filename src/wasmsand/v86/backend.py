@@ -9,6 +9,7 @@ raises an error with EIO, and the next call starts the machine again.
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Final
@@ -83,7 +84,10 @@ class V86Backend(WithoutLocalParts):
     def __init__(self, image: V86Image, options: SandboxOptions) -> None:
         self._options = options
         self._machine = GuestMachine(image, options)
-        self._machine.on_new = self._fill
+        # Weak, so that the machine ends when nobody uses the sandbox any more.
+        fill = weakref.WeakMethod(self._fill)
+        self._machine.on_new = lambda agent: found(agent) if (found := fill()) else None
+        weakref.finalize(self, self._machine.close)
         self._files = GuestFiles(self._machine.agent, options.fs_limit_bytes)
         self._loaded: LoadedImage | None = None
         self._began = time.monotonic()

@@ -33,6 +33,7 @@ class NodeProcess:
     def __init__(self, image: V86Image, on_event: Callable[[str, str], None]) -> None:
         """`on_event` gets the name and the text of each event, on a thread of its own."""
         self._on_event = on_event
+        self._killing = threading.Lock()
         self._last: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
         place = image.directory
         machine = {
@@ -77,7 +78,7 @@ class NodeProcess:
     def _listen(self) -> None:
         stream = self.process.stderr
         assert stream is not None
-        with suppress(OSError, ValueError):
+        with stream, suppress(OSError, ValueError):
             while line := stream.readline(_LINE_BYTES):
                 self._hear(line.decode("utf-8", "replace").strip())
 
@@ -97,15 +98,8 @@ class NodeProcess:
 
     def kill(self) -> None:
         """End the process and everything in its group; idempotent."""
-        with suppress(ProcessLookupError, PermissionError):
+        with self._killing:
             if self.process.returncode is None:
-                os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-    def close(self) -> None:
-        """End the process and close the pipes. No other thread may use them."""
-        self.kill()
-        for stream in (self.to_guest, self.from_guest, self.process.stderr):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()

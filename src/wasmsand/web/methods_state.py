@@ -89,8 +89,10 @@ def _restore(service: Service, call: Call) -> Answer:
     if kept is None:
         raise StateError(f"there is no snapshot {name!r}")
     tree, variables = kept
+    machine = service.machine_with(tree)  # if this fails, the sandbox stays as it was
     service.machine.close()
-    service.begin(service.options, tree)
+    service.use(machine)
+    service.variables.clear()
     service.variables.update(variables)
     return OK
 

@@ -23,7 +23,13 @@ from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.sdk import arguments
 from wasmsand.sdk.command_builder import CommandBuilder
-from wasmsand.sdk.errors import CommandError, SandboxError, UnsupportedError, command_error
+from wasmsand.sdk.errors import (
+    CommandError,
+    PackageError,
+    SandboxError,
+    UnsupportedError,
+    command_error,
+)
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.web.commands import StartedCommand, TerminalCommand
 from wasmsand.web.host import LEAVE, WebHost
@@ -68,7 +74,7 @@ class Service:
         self.options = options
         self.variables: dict[str, str] = dict(options.env)
         self.builder = CommandBuilder(options, self._all_variables)
-        self.use(self._machine_with(image))
+        self.use(self.machine_with(image))
 
     def use(self, machine: WebMachine) -> None:
         """Go on with this machine."""
@@ -91,9 +97,10 @@ class Service:
 
     def new_machine(self) -> WebMachine:
         """A machine with the same options, and only the files of the image."""
-        return self._machine_with(self.image)
+        return self.machine_with(self.image)
 
-    def _machine_with(self, files: FrozenTree) -> WebMachine:
+    def machine_with(self, files: FrozenTree) -> WebMachine:
+        """A machine with the same options, network and mounts, and these files."""
         limits = self.options.limits()
         machine = WebMachine(self._host, self._engine, files, limits, self.network)
         machine.bridge.use_policy()
@@ -174,6 +181,7 @@ class Service:
     def request(self, number: int, method: str, params: str, data: Any) -> None:
         """A request of the page. `data` is a buffer, or None."""
         content = None if data is None else bytes(data.to_py())
+        self.machine.mounts.look_again()
         try:
             handler = self._methods.get(method)
             if handler is None:
@@ -263,7 +271,7 @@ def _failure(error: Exception) -> dict[str, Any]:
     if isinstance(error, SandboxError):
         usual = "ENOSYS" if isinstance(error, UnsupportedError) else "EIO"
         errno = getattr(error, "errno_name", usual)
-        kind = type(error).__name__
+        kind = "PackageError" if isinstance(error, PackageError) else type(error).__name__
         return {
             "type": kind,
             "errno": errno,

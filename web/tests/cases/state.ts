@@ -48,6 +48,7 @@ export const stateCases: Case[] = [
   },
   {
     name: "compiled packages: numpy computes, and matplotlib's pictures are results",
+    timeoutMs: 600_000, // it transfers and compiles a hundred megabytes
     async run(world) {
       if (!(await hasPackages(world))) return;
       const sandbox = await world.create({ packages: ["numpy", "pandas", "matplotlib"], timeoutMs: null });
@@ -56,7 +57,7 @@ export const stateCases: Case[] = [
       equal(await output(sandbox, `python3 -c "${frame}"`), "3\n");
       const python = await sandbox.python();
       const code = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.show()";
-      const drawn = await python.run(code, { timeoutMs: 110_000 });
+      const drawn = await python.run(code, { timeoutMs: 300_000 });
       equal(drawn.error, null);
       const picture = JSON.stringify(drawn.results);
       check(picture.includes("iVBORw0KGgo"), `a PNG is among the results: ${picture.slice(0, 300)}`);

@@ -64,7 +64,9 @@ async def _completed(
         # Cancelling takes the sandbox's lock, so do it on a thread.
         service.endings.run(cancellation.cancel).add_done_callback(place.keep().release)
         raise
-    service.metrics.count_command(completed.exit_code, completed.timed_out, completed.seconds)
+    call.entry.count_command(
+        service.metrics, completed.exit_code, completed.timed_out, completed.seconds
+    )
     return pieces
 
 
@@ -105,7 +107,7 @@ async def _events(call: Call[None, RunCommand], process: BackendProcess, emit: E
         ended = await call.in_command_thread(process.wait, service.settings.max_command_seconds)
         assert ended is not None, "a wait without a timeout waits for the end"
         sandbox.check_alive()
-        service.metrics.count_command(ended.exit_code, ended.timed_out, ended.seconds)
+        call.entry.count_command(service.metrics, ended.exit_code, ended.timed_out, ended.seconds)
         await emit(event("end", command_end(ended)))
     except Exception as error:
         failure = failure_of(error)

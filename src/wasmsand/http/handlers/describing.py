@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wasmsand.http.messages import SandboxState
+from wasmsand.http.messages import Accounting, SandboxState
 from wasmsand.http.registry import Entry
 from wasmsand.http.service import Service
 from wasmsand.sdk.options import SETTINGS
@@ -23,5 +23,10 @@ def describe(service: Service, entry: Entry) -> SandboxState:
         timeout_ms=options.timeout_ms,
         max_command_seconds=service.settings.max_command_seconds,
         limits={name: getattr(options, name) for name in _LIMITS},
+        accounting=Accounting(
+            commands=entry.account.commands,
+            command_seconds=entry.account.command_seconds,
+            sandbox_seconds=service.registry.seconds_in_memory(entry),
+        ),
         is_stored=service.keeping is not None,
     )

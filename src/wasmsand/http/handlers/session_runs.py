@@ -109,7 +109,7 @@ async def _result(
         service.endings.run(cancellation.cancel).add_done_callback(place.keep().release)
         raise
     status, timed_out, milliseconds = run.count(result)
-    service.metrics.count_command(status, timed_out, milliseconds / 1000)
+    call.entry.count_command(service.metrics, status, timed_out, milliseconds / 1000)
     return result
 
 

@@ -173,6 +173,12 @@ class Crew:
                     if name == "ready":
                         slot.barriers = tuple(map(str, values["barriers"]))
                         slot.ready.set()
+                        log.info(
+                            "worker %d (process %d) serves; barriers: %s",
+                            slot.number,
+                            process.pid,
+                            ", ".join(slot.barriers) or "none",
+                        )
                     else:
                         self._ledger.call(slot.account, name, values)
                     done.set_result(None)

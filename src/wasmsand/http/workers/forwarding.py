@@ -122,6 +122,8 @@ async def forward(
 async def _is_at_end(worker: FrameConnection) -> bool:
     """Whether the worker lets the connection be used again. It follows the response at once."""
     try:
+        if worker.has_frames:
+            return (await worker.next())[0] == END
         async with asyncio.timeout(_END_SECONDS):
             return (await worker.next())[0] == END
     except (Lost, TimeoutError):

@@ -162,6 +162,11 @@ class FrameConnection(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
+    @property
+    def has_frames(self) -> bool:
+        """Whether `next` does not have to wait."""
+        return bool(self._frames)
+
     async def next(self) -> tuple[int, bytes]:
         """The next frame. Raises `Lost`."""
         while not self._frames:

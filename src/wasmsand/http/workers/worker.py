@@ -191,11 +191,12 @@ class _Exchange:
         elif message["type"] == "http.response.body":
             self._is_complete = not message.get("more_body", False)
             self._unsent += body_frames(message.get("body", b""), is_last=self._is_complete)
-            self._flush()
-            await self._connection.drain()
+            if not self._is_complete:  # `end` sends the last one, with END
+                self._flush()
+                await self._connection.drain()
 
     def _flush(self) -> None:
-        if self._unsent:
+        if self._unsent and not self._is_complete:
             data, self._unsent = self._unsent, b""
             self._connection.write(data)
 
@@ -204,7 +205,7 @@ class _Exchange:
         if self._is_switched or not self._is_complete:
             return False
         # Only now: the front process may send its next request as soon as it has this.
-        self._connection.write(frame(END))
+        self._connection.write(self._unsent + frame(END))
         await self._connection.drain()
         # If we closed the connection before all is read, the system would drop the response.
         while self._unread and (await self._connection.next())[0] == BODY:

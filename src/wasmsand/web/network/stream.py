@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.sockets.outside import OutsideEnd
+from wasmsand.machine.bug_log import log_bug
 from wasmsand.machine.network.addresses import AddressKind, kind_of, parse_address
 from wasmsand.machine.network.inspecting.exchange import ROOM
 from wasmsand.machine.network.inspecting.order import RequestOrder, RequestSeen
@@ -84,6 +85,9 @@ class PageStream:
                 self._move()
             except KernelError as error:  # the sandbox has no memory for what it would get
                 self._finish(str(error), error.errno)
+            except Exception:
+                log_bug("host bug in a connection to %s", self.host)
+                self._finish("a bug of the host; see its log", Errno.EIO)
 
     def _move(self) -> None:
         had_no_room = self._take()

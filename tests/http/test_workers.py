@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -105,6 +104,8 @@ def test_workers_have_neither_the_tokens_nor_the_environment_of_the_server(tmp_p
     with serving("--workers", "2", environ=environ) as server:
         Client(server.url, ALICE).create()
         for pid in workers_of(server, 2):
+            status = Path(f"/proc/{pid}/status").read_text()
+            assert "NoNewPrivs:\t1" in status
             variables = Path(f"/proc/{pid}/environ").read_bytes()
             assert b"of-the-host" not in variables
             assert ALICE.encode() not in variables
@@ -115,7 +116,8 @@ def test_tenants_have_workers_of_their_own(tmp_path: Path) -> None:
     tokens = write_tokens(
         tmp_path / "tokens", {"alice": {"token": ALICE, **token}, "bob": {"token": BOB, **token}}
     )
-    with serving("--tenant-workers", "--tokens-file", str(tokens)) as server:
+    server = ServerProcess("--tenant-workers", "--tokens-file", str(tokens))
+    try:
         alice, bob = Client(server.url, ALICE), Client(server.url, BOB)
         mine = alice.create()
         (first,) = workers_of(server, 1)  # bob's is started by his first request
@@ -127,10 +129,10 @@ def test_tenants_have_workers_of_their_own(tmp_path: Path) -> None:
         assert alice.run(mine, "echo well").json["stdout"] == "well\n"
         assert bob.run(theirs, "true").error[:2] == (410, "sandbox_crashed")
         bob.create()
-        os.kill(server.process.pid, signal.SIGTERM)
-        status, errors = server.wait()
-        assert status == 0
-        assert "has ended with status -9" in errors
+    finally:
+        status, errors = server.terminate()
+    assert status == 0
+    assert "has ended with status -9" in errors
 
 
 def test_workers_end_when_the_front_process_is_killed() -> None:

@@ -24,7 +24,7 @@ def compiled(sources: Sequence[Path], sysroot: Path, folder: Path, *flags: str) 
     wasm_opt = ensure_wasm_opt(Cache(default_root()), Commands(), print)
 
     def run(arguments: Sequence[str]) -> str:
-        command = [*wasm_opt.command, *arguments]
+        command = [*wasm_opt.command(Path(arguments[0])), *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     finish_program(program, linked, finished, run)

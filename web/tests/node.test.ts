@@ -15,6 +15,7 @@ import { cases } from "./cases/index.js";
 import { differentialScripts } from "./cases/scripts.js";
 import { startOutside } from "./outside-server.js";
 import { nativeRun } from "./native.js";
+import "./tls.js";
 import { Worlds } from "./world.js";
 
 const root = new URL("../../", import.meta.url);

@@ -7,7 +7,7 @@ import type { SeenRequest } from "../outside-server.js";
 /** A sandbox that may reach the servers of the tests. */
 function online({ create, outside }: World, options: NetworkOptions = {}): Promise<Sandbox> {
   const hosts = outside.hosts ? { hosts: outside.hosts } : {};
-  return create({ network: { allow: ["web.test"], ...hosts, ...options } });
+  return create({ network: { allow: ["web.test"], ...hosts, ...options }, timeoutMs: 100_000 });
 }
 
 const places = ({ outside }: World) => ({

@@ -249,3 +249,18 @@ def test_a_worker_dies_in_the_middle_of_a_stream_and_the_client_notices(tmp_path
             assert sandbox.commands.run("echo back").stdout == "back\n"
     finally:
         server.terminate()
+
+
+def test_an_untrusted_token_has_a_process_for_each_sandbox_behind_its_worker() -> None:
+    environ = {"WASMSAND_TOKENS": f"alice:{ALICE}"}
+    with serving("--workers", "2", "--spare-processes", "1", environ=environ) as server:
+        client = Client(server.url, ALICE)
+        path = client.create()
+        assert client.run(path, "echo hi | tr a-z A-Z").json["stdout"] == "HI\n"
+        processes = [pid for worker in workers_of(server, 2) for pid in children_of(worker)]
+        assert processes
+        assert client.ask("DELETE", path).status == 200
+    until = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in processes):
+        assert time.monotonic() < until
+        time.sleep(0.05)

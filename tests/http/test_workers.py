@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -75,6 +77,14 @@ def test_a_sandbox_of_a_snapshot_is_made_by_the_worker_that_has_it(client: Clien
     for path in paths:
         client.ask("DELETE", path)
     assert client.ask("GET", "/v1/snapshots").json["snapshots"] == []
+
+
+def test_a_client_that_sends_no_more_is_still_answered(client: Client) -> None:
+    parts = urlsplit(client.url)
+    with socket.create_connection((parts.hostname or "", parts.port or 0)) as connection:
+        connection.sendall(b"GET /v1/snapshots HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
 
 
 def test_an_unknown_sandbox_is_not_found(client: Client) -> None:

@@ -145,7 +145,8 @@ def test_processes_and_usage_are_those_of_commands(machine: Sandbox) -> None:
         usage = machine.usage()
         assert 0 < usage.memory_bytes <= usage.memory_limit_bytes
         assert usage.processes >= 2
-    assert machine.commands.list() == []
+    while machine.commands.list():
+        assert time.monotonic() - began < 240
 
 
 def test_what_it_does_not_offer_is_refused(machine: Sandbox) -> None:

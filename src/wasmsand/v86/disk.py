@@ -30,7 +30,8 @@ SAVE_COMMAND: Final = (
     "--numeric-owner",
     "--sparse",
     "--xattrs",
-    "--xattrs-include=*",
+    "--xattrs-include=user.*",
+    "--xattrs-include=trusted.overlay.opaque",
     f"--directory={UPPER}",
     "--file=-",
     ".",
@@ -45,7 +46,6 @@ LOAD_COMMAND: Final = (
     "--preserve-permissions",
     "--xattrs",
     "--xattrs-include=user.*",
-    "--unlink-first",
     "--no-wildcards",
     "--anchored",
     f"--exclude-from={LEFT_OUT_FILE}",
@@ -89,7 +89,7 @@ class LoadedImage:
         if total.digest() != expected:
             raise DiskImageError("not a disk image: it is damaged or cut short")
         self._whiteouts: list[bytes] = []
-        self._opaque: list[bytes] = []
+        self._replaced: list[bytes] = []
         self._check()
 
     def _check(self) -> None:
@@ -104,14 +104,14 @@ class LoadedImage:
                     name = member.name.removeprefix("./").encode("utf-8", "surrogateescape")
                     if is_whiteout:
                         self._whiteouts.append(name)
-                    elif member.pax_headers.get(_OPAQUE) == "y":
-                        self._opaque.append(name)
+                    elif not member.isdir() or member.pax_headers.get(_OPAQUE) == "y":
+                        self._replaced.append(name)
         except (tarfile.TarError, ValueError, OSError) as error:
             raise DiskImageError(f"not a disk image: {error}") from None
 
     def removed(self) -> bytes:
         """The paths to remove before unpacking, each with a NUL."""
-        return b"".join(b"/" + name + b"\0" for name in (*self._whiteouts, *self._opaque))
+        return b"".join(b"/" + name + b"\0" for name in (*self._whiteouts, *self._replaced))
 
     def left_out(self) -> bytes:
         """The names that stand for removed files, one per line, for tar's `--exclude-from`."""

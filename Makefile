@@ -4,13 +4,14 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: v86 help demo test lint check build packages packages-if-cached v86-if-possible bench conformance fuzz docs wheel web web-test clean
+.PHONY: v86 help demo test lint check build packages packages-if-cached v86-if-possible bench conformance fuzz docs wheel playground-page web web-test clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 EXTRAS := $(VENV)/installed-extras
+WEB_STAMP := web/node_modules/installed
 
 # Our own directories that mypy checks, if they exist.
 TYPED := $(wildcard src scripts bench userland conformance fuzz tests)
@@ -112,10 +113,14 @@ fuzz: $(STAMP)
 docs: $(EXTRAS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-wheel: build
-	$(BIN)/python scripts/make_wheels.py
+# The page of `wasmsand serve --playground`, without programs.
+playground-page: $(WEB_STAMP)
+	cd web && npm run --silent site -- --front-end
 
-WEB_STAMP := web/node_modules/installed
+wheel: build
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory playground-page; \
+	    else echo 'make: no npm: the wheel will have no page for `wasmsand serve --playground`'; fi
+	$(BIN)/python scripts/make_wheels.py
 
 $(WEB_STAMP): web/package.json web/package-lock.json
 	@command -v npm >/dev/null || { echo 'make: web needs npm (Node 20 or newer)'; exit 1; }
@@ -124,12 +129,12 @@ $(WEB_STAMP): web/package.json web/package-lock.json
 
 web: build $(WEB_STAMP)
 	cd web && npm run --silent assets && npm run --silent build && npm run --silent site
-	@echo "make: the playground is in web/site; npm run serve (in web/) serves it"
+	@echo 'make: the playground is in web/site; $(BIN)/wasmsand playground serves it'
 
 # Chromium is installed with apt-get if it is missing; if that fails, its tests are skipped.
 web-test: build
 	@scripts/web_tests
 
 clean:
-	rm -rf $(VENV) dist build web/dist web/assets web/node_modules src/wasmsand/_image src/wasmsand_packages/_image src/wasmsand/_v86 .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist build web/dist web/assets web/site web/node_modules src/wasmsand/_playground src/wasmsand/_image src/wasmsand_packages/_image src/wasmsand/_v86 .mypy_cache .pytest_cache .ruff_cache
 	find src tests scripts bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -24,9 +24,10 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 @pytest.fixture(scope="module", params=["none", "process"])
 def server(request: pytest.FixtureRequest) -> Iterator[ServerProcess]:
+    workers = "2" if request.param == "none" else "1"
     tokens = {"WASMSAND_TOKENS": f"alice:{ALICE},bob:{BOB}"}
     options = ("--isolation", request.param, "--port-idle-seconds", "3", "--grace-seconds", "2")
-    with serving(*options, environ=tokens) as server:
+    with serving("--workers", workers, *options, environ=tokens) as server:
         yield server
 
 

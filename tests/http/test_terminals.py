@@ -29,9 +29,10 @@ PATIENCE = 60.0
 
 @pytest.fixture(scope="module", params=["none", "process"])
 def server(request: pytest.FixtureRequest) -> Iterator[ServerProcess]:
+    workers = "2" if request.param == "process" else "1"
     tokens = {"WASMSAND_TOKENS": f"alice:{ALICE},bob:{BOB}"}
     options = ("--isolation", request.param, "--grace-seconds", "2", "--max-terminals", "16")
-    with serving(*options, environ=tokens) as server:
+    with serving("--workers", workers, *options, environ=tokens) as server:
         yield server
 
 

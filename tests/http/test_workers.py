@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -78,6 +79,14 @@ def test_a_sandbox_of_a_snapshot_is_made_by_the_worker_that_has_it(client: Clien
     assert client.ask("GET", "/v1/snapshots").json["snapshots"] == []
 
 
+def test_a_client_that_sends_no_more_is_still_answered(client: Client) -> None:
+    parts = urlsplit(client.url)
+    with socket.create_connection((parts.hostname or "", parts.port or 0)) as connection:
+        connection.sendall(b"GET /v1/snapshots HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+
+
 def test_an_unknown_sandbox_is_not_found(client: Client) -> None:
     answer = client.run(f"/v1/sandboxes/sbx-{'0' * 24}", "true")
     assert answer.error[:2] == (404, "sandbox_not_found")
@@ -105,6 +114,8 @@ def test_workers_have_neither_the_tokens_nor_the_environment_of_the_server(tmp_p
     with serving("--workers", "2", environ=environ) as server:
         Client(server.url, ALICE).create()
         for pid in workers_of(server, 2):
+            status = Path(f"/proc/{pid}/status").read_text()
+            assert "NoNewPrivs:\t1" in status
             variables = Path(f"/proc/{pid}/environ").read_bytes()
             assert b"of-the-host" not in variables
             assert ALICE.encode() not in variables
@@ -115,7 +126,8 @@ def test_tenants_have_workers_of_their_own(tmp_path: Path) -> None:
     tokens = write_tokens(
         tmp_path / "tokens", {"alice": {"token": ALICE, **token}, "bob": {"token": BOB, **token}}
     )
-    with serving("--tenant-workers", "--tokens-file", str(tokens)) as server:
+    server = ServerProcess("--tenant-workers", "--tokens-file", str(tokens))
+    try:
         alice, bob = Client(server.url, ALICE), Client(server.url, BOB)
         mine = alice.create()
         (first,) = workers_of(server, 1)  # bob's is started by his first request
@@ -127,10 +139,10 @@ def test_tenants_have_workers_of_their_own(tmp_path: Path) -> None:
         assert alice.run(mine, "echo well").json["stdout"] == "well\n"
         assert bob.run(theirs, "true").error[:2] == (410, "sandbox_crashed")
         bob.create()
-        os.kill(server.process.pid, signal.SIGTERM)
-        status, errors = server.wait()
-        assert status == 0
-        assert "has ended with status -9" in errors
+    finally:
+        status, errors = server.terminate()
+    assert status == 0
+    assert "has ended with status -9" in errors
 
 
 def test_workers_end_when_the_front_process_is_killed() -> None:
@@ -247,3 +259,18 @@ def test_a_worker_dies_in_the_middle_of_a_stream_and_the_client_notices(tmp_path
             assert sandbox.commands.run("echo back").stdout == "back\n"
     finally:
         server.terminate()
+
+
+def test_an_untrusted_token_has_a_process_for_each_sandbox_behind_its_worker() -> None:
+    environ = {"WASMSAND_TOKENS": f"alice:{ALICE}"}
+    with serving("--workers", "2", "--spare-processes", "1", environ=environ) as server:
+        client = Client(server.url, ALICE)
+        path = client.create()
+        assert client.run(path, "echo hi | tr a-z A-Z").json["stdout"] == "HI\n"
+        processes = [pid for worker in workers_of(server, 2) for pid in children_of(worker)]
+        assert processes
+        assert client.ask("DELETE", path).status == 200
+    until = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in processes):
+        assert time.monotonic() < until
+        time.sleep(0.05)

@@ -88,3 +88,28 @@ def test_the_last_close_is_noticed() -> None:
         file.references = 1
         file.forget()
     assert channel.writers == 0
+
+
+def test_a_host_that_waits_for_one_descriptor_is_not_woken_for_others() -> None:
+    channel = OutputChannel()
+    woken: list[str] = []
+    channel.changed.add(lambda: woken.append("changed"))
+    channel.awaited, channel.on_awaited = 103, lambda: woken.append("awaited")
+    channel.push(1, b"output")
+    assert (woken, channel.is_due()) == ([], False)
+    channel.push(103, b"report")
+    assert (woken, channel.is_due()) == (["awaited"], True)
+    assert channel.take() == ((1, b"output"), (103, b"report"))
+
+
+def test_a_host_that_waits_for_one_descriptor_is_woken_when_the_queue_fills() -> None:
+    channel = OutputChannel()
+    woken: list[None] = []
+    channel.changed.add(lambda: woken.append(None))
+    channel.awaited, channel.on_awaited = 103, lambda: None
+    pieces = 0
+    while not channel.is_due():
+        channel.push(1, bytes(4096))
+        pieces += 1
+    assert woken == [None]
+    assert pieces * 4096 < OUTPUT_CHANNEL_CAPACITY // 2

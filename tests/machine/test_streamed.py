@@ -177,3 +177,46 @@ def test_the_host_sends_signals(machine: Machine) -> None:
     end = process.wait(PATIENCE)
     assert end is not None
     assert end.exit_code == 143
+
+
+def exchanging(machine: Machine) -> StreamedProcess:
+    """A program that reads three bytes from descriptor 6, says `done`, and copies them to 7: three
+    times."""
+    words, data = say("done")
+    turn = do(READ, 6, ROOM, 3) + words + do(WRITE, 7, ROOM, 3)
+    source = program(turn, turn, turn, more=data)
+    machine.files.write("/usr/bin/exchange", wat_to_wasm(source), mode=0o755)
+    return machine.start(
+        CommandRequest(("exchange",), {}, "/tmp", extra_inputs=(6,), extra_outputs=(7,))
+    )
+
+
+def test_an_exchange_returns_everything_up_to_the_awaited_output(machine: Machine) -> None:
+    process = exchanging(machine)
+    assert process.exchange(b"one", 6, 7, PATIENCE) == ((1, b"done"), (7, b"one"))
+    assert process.exchange(b"two", 6, 7, PATIENCE) == ((1, b"done"), (7, b"two"))
+    process.kill()
+
+
+def test_an_exchange_of_which_nothing_is_awaited_returns_the_first_output(machine: Machine) -> None:
+    process = exchanging(machine)
+    outputs: tuple[tuple[int, bytes], ...] | None = process.exchange(b"one", 6, None, PATIENCE)
+    assert outputs is not None
+    assert outputs[0][0] == 1
+    process.kill()
+
+
+def test_an_exchange_that_does_not_fit_writes_nothing(machine: Machine) -> None:
+    process = start(machine, "sleep")
+    assert process.exchange(bytes(1 << 20), 0, 1, PATIENCE) is None
+    assert process.exchange(b"x", 99, 1, PATIENCE) is None
+    assert process.write(bytes(1 << 20), timeout_seconds=0) == 65536
+    process.kill()
+
+
+def test_an_exchange_in_vain_ends_in_time_and_with_the_program(machine: Machine) -> None:
+    process = start(machine, "sleep")
+    with pytest.raises(TimeoutError):
+        process.exchange(b"x", 0, 1, 0.05)
+    threading.Timer(0.1, process.kill).start()
+    assert process.exchange(b"x", 0, 1, PATIENCE) == ()

@@ -164,6 +164,51 @@ def test_redirections_by_exec_end_with_the_command(sandbox: Sandbox) -> None:
         assert shell.run("echo shown; cat log").stdout == "shown\nlogged\n"
 
 
+def test_a_script_begins_with_the_status_of_the_one_before(sandbox: Sandbox) -> None:
+    with sandbox.shell() as shell:
+        shell.run("(exit 3) | true | (exit 4)")
+        assert shell.run("echo $? ${PIPESTATUS[@]}").stdout == "4 3 0 4\n"
+
+
+def test_the_shell_ends_as_a_script_ends(sandbox: Sandbox) -> None:
+    for script, code, stdout in (
+        ("trap 'echo bye $?' EXIT; exit 4", 4, "bye 4\n"),
+        ("set -e; echo one; (exit 5); echo two", 5, "one\n"),
+        ("exec sh -c 'echo other; exit 6'", 6, "other\n"),
+    ):
+        shell = sandbox.shell()
+        result = shell.run(script)
+        assert (result.exit_code, result.stdout, result.stderr) == (code, stdout, "")
+        assert (shell.closed, shell.exit_code) == (True, code)
+
+
+def test_scripts_without_an_interpreter_line_run_in_a_shell_of_their_own(sandbox: Sandbox) -> None:
+    with sandbox.shell() as shell:
+        shell.run("printf 'read x; echo $0 $x $y\\n' > script; chmod +x script; y=2")
+        assert shell.run("./script <<< 1; echo $?").stdout == "./script 1\n0\n"
+
+
+@pytest.mark.not_by("http", "process", reason="as on this machine")
+def test_a_bash_without_session_mode_will_do(sandbox: Sandbox) -> None:
+    """As that of an emulated machine, or of an older image."""
+    wrapper = """#!/usr/bin/real-bash
+    for word; do [ "$word" = --session ] && exit 2; done
+    exec -a bash /usr/bin/real-bash "$@"
+    """
+    sandbox.files.write("/tmp/wrapper", wrapper, mode=0o755)
+    sandbox.commands.run(
+        "cd /usr/bin && mv bash real-bash && cp /tmp/wrapper bash && rm /tmp/wrapper", user="root"
+    )
+    with sandbox.shell() as shell:
+        shell.run("x=kept; cd /tmp")
+        long = "\n".join(f"x{number}=value" for number in range(3000))
+        assert shell.run(f"{long}\necho $x $PWD $x2999").stdout == "kept /tmp value\n"
+        assert shell.run("sleep 60", timeout_ms=500).timed_out
+        assert shell.run("cat; ls -A /tmp", stdin="input\n").stdout.startswith("input\n.wasmsand-")
+        twin = sandbox.fork().sessions[0]
+        assert twin.run("echo $x").stdout == "kept\n"
+
+
 def test_two_shells_and_commands_side_by_side(sandbox: Sandbox) -> None:
     with sandbox.shell() as one, sandbox.shell() as two:
         one.run("x=one")

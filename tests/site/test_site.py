@@ -11,6 +11,8 @@ import pytest
 
 from tests.documents import python_blocks, run_document
 from wasmsand.machine.image import image_directories
+from wasmsand.sdk.errors import ImageMissingError
+from wasmsand.v86.image import find_image
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [
@@ -30,6 +32,11 @@ PAGES = [
 def test_the_code_of_a_page_runs_and_its_values_are_true(page: Path) -> None:
     if 'packages=["pandas"]' in page.read_text("utf-8") and len(image_directories()) < 2:
         pytest.skip("the second stage is not built: make packages")
+    if 'mode="v86"' in page.read_text("utf-8"):
+        try:
+            find_image()
+        except ImageMissingError as missing:
+            pytest.skip(str(missing))
     assert run_document(page) > 0
 
 

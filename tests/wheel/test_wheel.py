@@ -44,6 +44,9 @@ def test_the_wheel_holds_the_programs_the_types_and_the_licences(wheels: Path) -
     assert "wasmsand/_image/manifest.json" in names
     assert [name for name in names if name.startswith("wasmsand/_image/") and ".wasm" in name]
     assert not [name for name in names if name.endswith(".cwasm")]
+    if (IMAGE_DIRECTORY.parent / "_playground").is_dir():  # `make web` has built the page
+        assert "wasmsand/_playground/index.html" in names
+        assert "wasmsand/_playground/licences.txt" in names
     assert "wasmsand/py.typed" in names
     assert [name for name in names if name.endswith("/licenses/LICENSE")]
     assert [name for name in names if name.endswith("/licenses/NOTICE")]

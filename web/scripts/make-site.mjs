@@ -26,6 +26,14 @@ function pageFor(backend) {
     .replace("{policy}", policy);
 }
 
+/** The licences of what the bundle contains. */
+function licences() {
+  const packages = ["@xterm/xterm", "@xterm/addon-fit"];
+  return packages
+    .map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8").trim()}\n`)
+    .join("\n\n");
+}
+
 async function makeFrontEnd(target, backend, further) {
   const place = `${target}.new`;
   rmSync(place, { recursive: true, force: true });
@@ -36,6 +44,7 @@ async function makeFrontEnd(target, backend, further) {
   });
   writeFileSync(`${place}/${PAGE}`, pageFor(backend));
   copyFileSync("playground/headers.json", `${place}/headers.json`);
+  writeFileSync(`${place}/licences.txt`, licences());
   return () => {
     rmSync(target, { recursive: true, force: true });
     renameSync(place, target);

@@ -92,6 +92,12 @@ def add_local_options(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="kill the command after this time; exit status 124 (default: no timeout)",
     )
+    parser.add_argument(
+        "--mode",
+        choices=("simple", "v86"),
+        default="simple",
+        help="v86: a whole Linux for i386 in an emulator, without a terminal (default: simple)",
+    )
     options.add_sandbox_options(parser)
     options.add_copy_options(parser)
     add_port_option(parser)
@@ -108,7 +114,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def run_command(arguments: argparse.Namespace, command: str | Sequence[str] | None) -> int:
     """Run `command` in the sandbox that the options describe, and return its exit status. None is
     an interactive bash, which needs a terminal."""
-    has_terminal = user_terminal.has_terminal()
+    has_terminal = user_terminal.has_terminal() and arguments.mode == "simple"
     with options.failures(), _sandbox(arguments) as sandbox:
         options.copy_in(sandbox, arguments.file)
         # The terminal is in raw mode when the first connection is announced.
@@ -123,7 +129,8 @@ def run_command(arguments: argparse.Namespace, command: str | Sequence[str] | No
                     timeout_seconds=arguments.timeout,
                 )
             else:
-                assert command is not None
+                if command is None:
+                    raise UsageError("an interactive shell needs a terminal and --mode simple")
                 status = _pass_through(sandbox, command, arguments)
         except CommandError as error:
             raise _not_run(error, command, arguments, sandbox) from None
@@ -157,6 +164,8 @@ def _sandbox(arguments: argparse.Namespace) -> Iterator[Sandbox]:
     if arguments.connect is None and (arguments.keep or arguments.sandbox):
         raise UsageError("--keep and --sandbox need a server: give --connect URL")
     made_from = options.sandbox_options(arguments)
+    if arguments.mode != "simple" and arguments.connect is not None:
+        raise UsageError("--mode is for sandboxes of this machine, not of a server")
     if arguments.connect is None:
         with saved.local_sandbox(arguments, made_from) as sandbox:
             yield sandbox

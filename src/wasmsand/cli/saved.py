@@ -47,13 +47,18 @@ def local_sandbox(arguments: argparse.Namespace, made_from: SandboxOptions) -> I
     """A sandbox in this process, new or loaded; it is saved if the block ends without an error."""
     from wasmsand.cli.compile_notice import show_compilations
     from wasmsand.sdk.local import LocalBackend
+    from wasmsand.sdk.opening import open_backend
     from wasmsand.sdk.sandbox import Sandbox
 
     show_compilations()
     if arguments.load is not None:
+        if arguments.mode != "simple":
+            raise UsageError("--load is for sandboxes of --mode simple")
         sandbox = Sandbox.load(arguments.load, options=made_from)
     else:
-        sandbox = Sandbox.from_backend(LocalBackend(made_from), made_from)
+        is_v86 = arguments.mode == "v86"
+        backend = open_backend(made_from, mode="v86") if is_v86 else LocalBackend(made_from)
+        sandbox = Sandbox.from_backend(backend, made_from)
     with sandbox:
         yield sandbox
         save(arguments, sandbox)

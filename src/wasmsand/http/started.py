@@ -9,19 +9,17 @@ while it waits for the client's next request.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from wasmsand.http.failures import BATCH_GONE, ApiFailure
 from wasmsand.http.messages import CommandEnd, OutputBatch, SessionTag, piece
-from wasmsand.sdk.backend import STDIN, BackendProcess, Ended, Output
-from wasmsand.sdk.python_session import ANSWERS_FD, REQUESTS_FD
-from wasmsand.sdk.shell import STATUS_FD, STATUS_REQUEST
+from wasmsand.sdk.backend import BackendProcess, Ended, Output
+from wasmsand.sdk.python_session import DIALECT, REQUEST_HEADER
+from wasmsand.sdk.shell_protocols import LINES, SESSION_MODE, STATUS_FD
 
 Pieces = tuple[Output, ...] | None
 InThread = Callable[[Callable[[], Pieces]], Awaitable[Pieces]]
-_PYTHON_REQUEST = re.compile(rb'\A{"token": "([0-9a-f]{16})"')
 
 
 class Started:
@@ -158,9 +156,13 @@ class _Turn:
 
     def __init__(self, kind: str) -> None:
         is_shell = kind == "shell"
-        self._request = STATUS_REQUEST if is_shell else _PYTHON_REQUEST
-        self._request_fd = STDIN if is_shell else REQUESTS_FD
-        self._answer_fd = STATUS_FD if is_shell else ANSWERS_FD
+        self._patterns = {DIALECT.request_fd: REQUEST_HEADER}
+        """How to find a request, by the descriptor to which it is written."""
+        self._answer_fd = DIALECT.report_fd
+        if is_shell:
+            protocols = (SESSION_MODE, LINES)
+            self._patterns = {each.dialect.request_fd: each.request_pattern for each in protocols}
+            self._answer_fd = STATUS_FD
         self._answer = b"%s " if is_shell else b'"token": "%s", "kind": "answer"'
         self.is_taken = False
         self._marker = b""
@@ -169,9 +171,10 @@ class _Turn:
         self._tail = b""
 
     def note_input(self, data: bytes, fd: int) -> None:
-        if fd != self._request_fd:
+        pattern = self._patterns.get(fd)
+        if pattern is None:
             return
-        found = self._request.search(data)
+        found = pattern.search(data)
         if found is not None:
             self._marker, self._has_begun, self._tail = self._answer % found[1], False, b""
         self.is_taken = True

@@ -186,6 +186,12 @@ class EndedCommand:
         """See `BackendProcess`."""
         return ()
 
+    def exchange(
+        self, request: bytes, fd: int, awaited: int | None, timeout_seconds: float | None
+    ) -> tuple[Output, ...] | None:
+        """See `BackendProcess`."""
+        return None
+
     def write(self, data: bytes, fd: int = 0, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""
         raise CommandError("EPIPE: the command has ended", "EPIPE")

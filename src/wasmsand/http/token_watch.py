@@ -22,7 +22,7 @@ log = logging.getLogger("wasmsand.http")
 
 async def watch_tokens(path: str, use: Callable[[Sequence[Token]], Awaitable[None]]) -> None:
     """Call `use` with all tokens whenever the file has changed, without end."""
-    seen = _state(path)
+    seen: object = "not read by us"  # it may have changed since the server read it
     while True:
         await asyncio.sleep(_STEP_SECONDS)
         now = _state(path)

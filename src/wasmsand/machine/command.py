@@ -12,15 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from wasmsand.kernel.process.signals import Signal
-
 STDIN, STDOUT, STDERR = 0, 1, 2
 TIMEOUT_EXIT_CODE: Final = 124
 """The exit code of GNU `timeout` when the time is up."""
 DEFAULT_USER: Final = "user"
 ROOT_USER: Final = "root"
 """The sandbox's own root, who may change every file of the sandbox. All limits apply to it."""
-OUTPUT_LIMIT_EXIT_CODE: Final = 128 + Signal.SIGKILL
+OUTPUT_LIMIT_EXIT_CODE: Final = 128 + 9
+"""As if SIGKILL had ended the command."""
 
 
 @dataclass(frozen=True, slots=True)

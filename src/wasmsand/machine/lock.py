@@ -27,7 +27,16 @@ _PATIENCE_SECONDS: Final = 1.0
 class SandboxLock:
     """A lock that the host takes with `with`, and guests with `acquire` and `release`."""
 
-    __slots__ = ("acquire", "held_by_host", "is_mine", "of_guest", "release", "waiting")
+    __slots__ = (
+        "acquire",
+        "held_by_host",
+        "is_mine",
+        "of_guest",
+        "postponed",
+        "postpones",
+        "release",
+        "waiting",
+    )
 
     def __init__(self) -> None:
         lock = RLock()
@@ -40,6 +49,11 @@ class SandboxLock:
         self.is_mine: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]
         self.held_by_host = False
         """Whether the holder, if any, is an operation of the host. Guests never change it."""
+        self.postpones = False
+        """Whether wake-ups are postponed. The holder of the lock may set it while it holds it."""
+        self.postponed: list[Callable[[], None]] = []
+        """Wake-ups that are due when this thread, or another one of the sandbox, is about to wait:
+        see `wake_postponed`. Append and pop are atomic."""
         self.waiting: list[None] = []
         """One entry per waiting host thread; append and pop are atomic."""
 
@@ -89,6 +103,16 @@ class SandboxLock:
         self.release()
         self.let_host_pass()
         self.acquire()
+
+    def wake_postponed(self) -> None:
+        """Wake the threads whose wake-up was postponed. A thread that is woken earlier only waits
+        for what the waking one still holds: the lock, and Python's interpreter."""
+        while self.postponed:
+            try:
+                wake = self.postponed.pop()
+            except IndexError:  # another thread was faster
+                return
+            wake()
 
     def let_host_pass(self) -> None:
         """Wait while host threads want the lock, which this thread does not hold. A guest that

@@ -84,9 +84,18 @@ class Parker:
 
     def wake(self) -> None:
         """End the current wait. Needs the sandbox's lock."""
-        if not self._woken:
+        if self._kernel_lock.postpones:
+            self.wake_soon()
+        elif not self._woken:
             self._woken = True
             self._gate.release()
+
+    def wake_soon(self) -> None:
+        """Like `wake`, but not before the calling thread is about to wait itself, ends its guest's
+        program, or computes for more than a tick. Needs the sandbox's lock."""
+        if not self._woken:
+            self._woken = True
+            self._kernel_lock.postponed.append(self._gate.release)
 
     def park(self, queues: tuple[WaitQueue, ...], deadline: int | None) -> None:
         """Release the lock, wait for a wake-up or the deadline, and take the lock again."""
@@ -101,6 +110,8 @@ class Parker:
         self._kernel_lock.held_by_host = False
         self._kernel_lock.release()
         try:
+            if self._kernel_lock.postponed:
+                self._kernel_lock.wake_postponed()
             if deadline is None:
                 self._gate.acquire()
                 got = True
@@ -119,6 +130,7 @@ class Parker:
                     self._is_timed = False
                     self._clock.unfollow(self._clock_jumped)
         if self._woken and not got:
+            self._kernel_lock.wake_postponed()
             self._gate.acquire()  # consume a wake-up that came after the deadline
 
     def _clock_jumped(self) -> None:

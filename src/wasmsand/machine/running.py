@@ -196,6 +196,12 @@ class RunningCommand:
         self._notices.clear()
         return taken
 
+    @property
+    def may_have_notices(self) -> bool:
+        """Whether `take_notices` could return any. Needs no lock."""
+        kernel = self._kernel
+        return bool(self._notices or kernel.out_of_memory_jobs or kernel.job_notices)
+
     def _new_notices(self, job: int) -> list[str]:
         notices = _memory_notices(self._kernel, job)
         return [*notices, *self._kernel.job_notices.pop(job, ())]

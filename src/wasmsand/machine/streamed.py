@@ -188,14 +188,52 @@ class StreamedProcess:
 
         Empty at the end of output. Raises `TimeoutError` if nothing was written in time.
         """
-        life, channel = self._life, self._life.channel
-        deadline = self._deadline(timeout_seconds)
-        parker = Parker(self._machine.lock, self._machine.kernel.clock)
-        clock = self._machine.kernel.clock
         with self._machine.lock:
-            while not channel.size:
+            return self._wait_for_output(timeout_seconds)
+
+    def exchange(
+        self, request: bytes, fd: int, awaited: int | None, timeout_seconds: float | None
+    ) -> tuple[Output, ...] | None:
+        """Write a whole request, and then wait for output like `read`: in one step, so that nothing
+        is left to do between the wake-up of the program and the wait. Unless `awaited` is None,
+        wait until something was written to that descriptor, or much to others.
+
+        None if the input cannot take the request at once; then nothing was written. Raises
+        `TimeoutError` like `read`; the request was written then."""
+        machine, channel = self._machine, self._life.channel
+        machine.mounts.look_again()
+        with machine.lock:
+            source = self._life.inputs.get(fd)
+            if source is None or source.pipe.room() < len(request):
+                return None
+            parker = Parker(machine.lock, machine.kernel.clock)
+            if awaited is not None:
+                channel.awaited, channel.on_awaited = awaited, parker.wake_soon
+            try:
+                machine.lock.postpones = True
+                try:
+                    source.write(request)
+                finally:
+                    machine.lock.postpones = False
+                return self._wait_for_output(timeout_seconds, parker)
+            finally:
+                channel.awaited = channel.on_awaited = None
+                machine.lock.wake_postponed()
+
+    def _wait_for_output(
+        self, timeout_seconds: float | None, parker: Parker | None = None
+    ) -> tuple[Output, ...]:
+        """See `read`. Needs the lock."""
+        life, channel = self._life, self._life.channel
+        if not channel.is_due():
+            clock = self._machine.kernel.clock
+            deadline = clock.deadline(timeout_seconds)
+            parker = parker or Parker(self._machine.lock, clock)
+            while not channel.is_due():
                 until = deadline
                 if life.ended_ns is not None:
+                    if channel.size:
+                        break
                     # Other processes may hold its output a moment longer, such as a process
                     # substitution.
                     lingers_until = life.ended_ns + _LINGER_NS
@@ -206,7 +244,7 @@ class StreamedProcess:
                 if deadline is not None and clock.monotonic() >= deadline:
                     raise TimeoutError
                 parker.park((channel.changed,), until)
-            return tuple([Output(fd, data) for fd, data in channel.take()])
+        return tuple([Output(fd, data) for fd, data in channel.take()])
 
     def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """Write to an input; wait while the program does not read. Returns the number of bytes
@@ -254,6 +292,8 @@ class StreamedProcess:
 
     def take_notices(self) -> tuple[str, ...]:
         """The notices so far of a command that still runs, each once."""
+        if not self._life.may_have_notices:
+            return ()
         with self._machine.lock:
             return self._life.take_notices()
 

@@ -100,6 +100,7 @@ class ThreadDriver:
             self._drop()
             self._dispatcher.forget()
             guest.forget()
+            self._lock.wake_postponed()
 
     def load(self, change: Execute) -> None:
         """Continue with another program. Needs the lock."""
@@ -192,6 +193,7 @@ class ThreadDriver:
     def tick(self) -> None:
         """Called periodically while the guest computes: account for it, stop it, tell it of
         signals."""
+        self._lock.wake_postponed()
         with self._lock.of_guest:
             outcome = self._dispatcher.tick()
             run_handlers = self._settle(outcome)

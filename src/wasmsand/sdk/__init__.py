@@ -20,7 +20,7 @@ Layout, lowest first (each imports only from those above it):
                        variables; requests for commands, the same for every interface
     command_handle, commands, watching, files, packages
                        the parts of a sandbox
-    conversation, shell, python_session
+    session_request, conversation, shell_protocols, shell, python_session
                        shell and Python sessions (python_driver runs in the sandbox)
     sandbox, pool      Sandbox, SandboxPool
     async_calls        blocking calls on threads, cancellation

@@ -18,6 +18,8 @@ Rules for authors of backends:
   creates the one for a message, an errno and a path; `CommandError` is for commands. If the
   process or server of the sandbox is lost, a method raises `SandboxClosedError`.
 - An operation that a backend does not offer raises `UnsupportedError` (see `unsupported`).
+- A backend has `has_our_bash = False` if its bash is not the one of our image: then a shell does
+  not try the session mode.
 - A backend has `survives_fork = True` if a forked process can use it; the API refuses to use other
   backends there.
 - `close` is idempotent, and ends the calls of other threads. A backend frees its resources when
@@ -144,6 +146,16 @@ class BackendProcess(Protocol):
 
         The result is empty when the process has ended and all output was read. Raises
         `TimeoutError` if there is no output within `timeout_seconds`.
+        """
+
+    def exchange(
+        self, request: bytes, fd: int, awaited: int | None, timeout_seconds: float | None
+    ) -> tuple[Output, ...] | None:
+        """Write all of `request` to an input, and wait for output like `read`; but, unless
+        `awaited` is None, until there is output of that descriptor, or much output of others.
+
+        None if nothing was written: the input cannot take it at once, or the backend has no faster
+        way than `write` and `read`. After a `TimeoutError`, the request was written.
         """
 
     def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:

@@ -13,28 +13,21 @@ the rest; otherwise it would take the rest for another request.
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from wasmsand.machine.command import TIMEOUT_EXIT_CODE
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import (
     CANCELLATION,
-    STDERR,
     STDIN,
-    STDOUT,
     BackendProcess,
-    CapturedOutput,
-    Completed,
-    Ended,
     Output,
 )
 from wasmsand.sdk.errors import CommandError, ForkedError, StateError
-from wasmsand.sdk.output import TextDecoder, TextSink
+from wasmsand.sdk.session_request import SessionRequest
 
 _SIGINT, _SIGKILL, _SIGCONT = 2, 9, 18
 _STOPPED: Final = "T"
@@ -45,6 +38,8 @@ jobs."""
 _SEND_SECONDS: Final = 0.1
 """How long to wait for an interpreter to read before its output is taken."""
 _SEND_BYTES: Final = 1024 * 1024
+_SHORT_BYTES: Final = 32 * 1024
+"""A request of this size fits in an empty pipe."""
 _REPLY_SECONDS: Final = 5.0
 """How long an interpreter that has asked for something may take to read the reply."""
 
@@ -54,63 +49,6 @@ class _Cancelled(CommandError):
 
     def __init__(self) -> None:
         super().__init__("ECANCELED: the call was cancelled", "ECANCELED")
-
-
-class SessionRequest:
-    """One request to an interpreter, and its outcome so far."""
-
-    def __init__(
-        self, limit: int, on_stdout: TextSink | None = None, on_stderr: TextSink | None = None
-    ) -> None:
-        self.token = secrets.token_hex(8)
-        """A token that the interpreter's answer must contain."""
-        self.answered = False
-        self.timed_out = False
-        self.begun = False
-        """Whether any part of the request was sent."""
-        self.sent = False
-        """Whether the whole request was sent."""
-        self.cancelled = False
-        self.notices: list[str] = []
-        """Messages for the user about the end of the interpreter."""
-        self.is_over = threading.Event()
-        self.seconds = 0.0
-        self.paused_seconds = 0.0
-        """Time in which the interpreter waited for the caller; it does not count."""
-        self._captured = CapturedOutput(limit)
-        self._sinks: dict[int, TextSink | None] = {STDOUT: on_stdout, STDERR: on_stderr}
-        self._decoder = TextDecoder()
-
-    @property
-    def truncated(self) -> bool:
-        """Whether output was cut at the limit."""
-        return self._captured.truncated
-
-    def receive(self, output: Output) -> None:
-        """Keep output up to the limit, and pass it to the callbacks."""
-        data = self._captured.keep(output.fd, output.data)
-        sink = self._sinks[output.fd]
-        text = self._decoder.decode(Output(output.fd, data))
-        if sink is not None and text:
-            sink(text)
-
-    def exceed(self) -> None:
-        """End the request, because its output exceeds the limit."""
-        self._captured.truncated = True
-
-    def silence(self) -> None:
-        """Stop calling callbacks."""
-        self._sinks = {STDOUT: None, STDERR: None}
-
-    def completed(self, exit_code: int = 0) -> Completed:
-        """Pass the rest of the output to the callbacks, and return the outcome."""
-        for fd, sink in self._sinks.items():
-            if sink is not None and (text := self._decoder.rest(fd)):
-                sink(text)
-        if self.timed_out:
-            exit_code = TIMEOUT_EXIT_CODE
-        ended = Ended(exit_code, self.timed_out, self.seconds, tuple(self.notices))
-        return self._captured.completed(ended)
 
 
 _Request = TypeVar("_Request", bound=SessionRequest)
@@ -156,14 +94,12 @@ class Conversation(Generic[_Request]):
         self.exit_code: int | None = None
         """The interpreter's exit code, once it is known to have ended by itself."""
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> AbstractContextManager[object]:
         """Exclude requests of other threads until the block ends. Raises `ForkedError` in a forked
         process."""
         if os.getpid() != self._owner:
             raise ForkedError.here("session")
-        with self._lock:
-            yield
+        return self._lock
 
     @contextmanager
     def still(self, seconds: float = 0.0) -> Iterator[None]:
@@ -201,7 +137,8 @@ class Conversation(Generic[_Request]):
         if cancellation is not None:
             cancellation.on_cancel(lambda: self._cancel(request))
         try:
-            self._send(text, request, deadline)
+            if not self._exchange(text, request, timeout_seconds):
+                self._send(text, request, deadline)
             while not request.answered and not request.truncated:
                 self._take_in_time(request, deadline)
             if not request.answered:
@@ -215,8 +152,7 @@ class Conversation(Generic[_Request]):
                 self._end(request)
             raise
         finally:
-            with self._signalling:
-                request.is_over.set()
+            self._close(request)
         request.seconds = self.process.now() - began
         if not self.closed:
             request.notices += self.process.take_notices()
@@ -239,7 +175,7 @@ class Conversation(Generic[_Request]):
             request.timed_out = True
         finally:
             self.close()
-            request.is_over.set()
+            self._close(request)
         request.seconds = self.process.now() - began
 
     def reply(self, data: bytes, request: _Request) -> None:
@@ -254,6 +190,36 @@ class Conversation(Generic[_Request]):
         if taken < len(data):
             request.notices.append("the session did not read the reply that it had asked for")
             self.close()
+
+    def _close(self, request: _Request) -> None:
+        with self._signalling:
+            request.is_over = True
+            if request.over is not None:
+                request.over.set()
+
+    def _exchange(self, text: bytes, request: _Request, timeout_seconds: float | None) -> bool:
+        """Send a short request and take its first output, in one step. False if it was not sent."""
+        if self._has_ended or len(text) > _SHORT_BYTES:
+            return False
+        dialect = self._dialect
+        with self._signalling:
+            if request.cancelled:
+                raise _Cancelled
+            request.begun = request.sent = True
+        awaited = None if request.is_watched else dialect.report_fd
+        try:
+            outputs = self.process.exchange(text, dialect.request_fd, awaited, timeout_seconds)
+        except TimeoutError:
+            return True  # the caller looks at the clock
+        except CommandError as error:
+            self._has_ended = True
+            raise CommandError(dialect.ended, "ESRCH") from error
+        if outputs is None:
+            with self._signalling:
+                request.begun = request.sent = False
+            return False
+        self._accept(outputs, request)
+        return True
 
     def _left(self, request: _Request, deadline: float | None) -> float | None:
         if deadline is None:
@@ -314,7 +280,10 @@ class Conversation(Generic[_Request]):
 
     def _take(self, request: _Request, timeout_seconds: float | None) -> None:
         """Wait for output, and pass it to the request."""
-        outputs = self.process.read(None if timeout_seconds is None else max(0.0, timeout_seconds))
+        seconds = None if timeout_seconds is None else max(0.0, timeout_seconds)
+        self._accept(self.process.read(seconds), request)
+
+    def _accept(self, outputs: tuple[Output, ...], request: _Request) -> None:
         if not outputs:
             ended = self.process.wait()
             assert ended is not None, "wait() without a time limit waits"
@@ -333,9 +302,12 @@ class Conversation(Generic[_Request]):
         report = self._report
         *lines, rest = data.split(b"\n")
         for line in lines:
-            report += line
-            self._dialect.on_report(bytes(report[-self._dialect.line_max :]), request)
-            report.clear()
+            if report:
+                report += line
+                line = bytes(report[-self._dialect.line_max :])
+                report.clear()
+            if line:
+                self._dialect.on_report(line[-self._dialect.line_max :], request)
         report += rest
         del report[: -self._dialect.line_max]
 
@@ -372,17 +344,19 @@ class Conversation(Generic[_Request]):
     def _cancel(self, request: _Request) -> None:
         """End the request, on another thread than the waiting one. If that thread still sends the
         request, it notices the cancellation itself."""
+        over = threading.Event()
         with self._signalling:
             request.cancelled = True
+            request.over = over
             sent = request.sent
         if sent:
-            self._interrupt(request, lambda: request.is_over.wait(_PATIENCE_SECONDS))
+            self._interrupt(request, lambda: over.wait(_PATIENCE_SECONDS))
 
     def _interrupt(self, request: _Request, has_ended: Callable[[], bool]) -> None:
         """Interrupt the request until it has ended. If that fails, kill the interpreter."""
         for round_ in range(_POLITE_ROUNDS + _FIRM_ROUNDS):
             with self._signalling:
-                if request.is_over.is_set():
+                if request.is_over:
                     return
                 number = _SIGINT if round_ < _POLITE_ROUNDS else _SIGKILL
                 self._signal_all(number, half_sent=request.begun and not request.sent)

@@ -19,10 +19,7 @@ from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import FileWrite
 from wasmsand.sdk.errors import FileError, no_space
 from wasmsand.sdk.globbing import matcher
-from wasmsand.sdk.ignoring import IgnoreRules
 from wasmsand.sdk.results import FileInfo
-from wasmsand.sdk.transfer import unpack_directory, unpack_file
-from wasmsand.sdk.uploading import upload_directory
 from wasmsand.sdk.watching import FileWatch
 
 CHUNK: Final = 1024 * 1024
@@ -303,6 +300,9 @@ class Files:
         before anything is copied. A directory that is new in the sandbox appears complete or not at
         all; in an existing one, files are replaced one by one.
         """
+        from wasmsand.sdk.ignoring import IgnoreRules  # only whole trees need archives
+        from wasmsand.sdk.uploading import upload_directory
+
         source = Path(arguments.host_path("host_path", host_path))
         guest = self._path(path)
         excluded = IgnoreRules().with_lines(arguments.patterns("exclude", exclude))
@@ -323,6 +323,8 @@ class Files:
         that were left out: links that may lead outside, FIFOs, sockets and devices. Hard links and
         holes are kept. Raises `OSError` for a file that cannot be written.
         """
+        from wasmsand.sdk.transfer import unpack_directory, unpack_file
+
         target = Path(arguments.host_path("host_path", host_path))
         guest = self._path(path)
         info = self.stat(guest)

@@ -14,7 +14,6 @@ Every use of a session or of the environment counts as a change.
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import threading
 import time
@@ -31,10 +30,17 @@ from wasmsand.sdk.state import SandboxState, SavedSession, require_silence
 from wasmsand.sdk.stores import Claim
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from wasmsand.sdk.python_session import PythonSession
     from wasmsand.sdk.shell import Shell
 
-log = logging.getLogger("wasmsand.sdk")
+
+def _log() -> Logger:
+    import logging  # only sandboxes with a name need it
+
+    return logging.getLogger("wasmsand.sdk")
+
 
 INTERVAL_SECONDS: Final = 2.0
 """The shortest time between two writes of one sandbox."""
@@ -181,7 +187,7 @@ class Keeper:
             except StateError as error:
                 if is_strict:
                     raise
-                log.info("%r is kept without a %s session: %s", self.name, session.kind, error)
+                _log().info("%r is kept without a %s session: %s", self.name, session.kind, error)
                 continue
             saved.append(SavedSession(session.kind, session.identity, captured))
         machine = backend.take_state([session.captured for session in saved])
@@ -225,18 +231,18 @@ class Keeper:
         except SandboxClosedError:
             return True
         except StoreError as error:
-            log.warning("%s", error)
+            _log().warning("%s", error)
         except StateError:
             pass  # a session runs a request
         except Exception:
-            log.exception("the sandbox %r could not be saved", self.name)
+            _log().exception("the sandbox %r could not be saved", self.name)
         return False
 
     def _end_abandoned(self) -> None:
         try:
             self.end()
         except StateError as error:
-            log.warning("%s", error)
+            _log().warning("%s", error)
             self.end(discards=True)
 
     def abandon(self) -> None:
@@ -298,4 +304,4 @@ def _end_all() -> None:
         try:
             keeper.end()
         except Exception as error:
-            log.warning("the last changes of %r are not saved: %s", keeper.name, error)
+            _log().warning("the last changes of %r are not saved: %s", keeper.name, error)

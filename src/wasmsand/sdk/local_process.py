@@ -5,9 +5,10 @@ Owns `LocalProcess` and `LocalTerminal`. Rules: as in `local`.
 
 from __future__ import annotations
 
+from wasmsand.kernel.errno import KernelError
 from wasmsand.machine import SandboxTerminal, StreamedProcess
 from wasmsand.sdk.backend import STDIN, Ended, Output
-from wasmsand.sdk.errors import command_errors
+from wasmsand.sdk.errors import command_error, command_errors
 
 
 class LocalProcess:
@@ -38,6 +39,15 @@ class LocalProcess:
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
         return self._process.read(timeout_seconds)
+
+    def exchange(
+        self, request: bytes, fd: int, awaited: int | None, timeout_seconds: float | None
+    ) -> tuple[Output, ...] | None:
+        """See `BackendProcess`."""
+        try:
+            return self._process.exchange(request, fd, awaited, timeout_seconds)
+        except KernelError as error:
+            raise command_error(error, self._program) from None
 
     def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""

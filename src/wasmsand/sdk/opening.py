@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from wasmsand.sdk.backend import Backend
-from wasmsand.sdk.local import LocalBackend
 from wasmsand.sdk.options import Isolation, Mode, SandboxOptions
 
 if TYPE_CHECKING:
@@ -60,6 +59,9 @@ def open_backend(
         raise ValueError(f"mode must be 'simple' or 'v86', not {mode!r}")
     options = _with_variables(options)
     if isolation == "none":
+        # The machine: a program that connects to a server does not need it.
+        from wasmsand.sdk.local import LocalBackend
+
         return LocalBackend(options)
     _check_isolation(isolation)
     make = cast("Callable[[SandboxOptions], Backend]", _load(_PROCESS_BACKEND))

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wasmsand.machine import ImageMissing, PackageProblem
 from wasmsand.sdk.errors import ImageMissingError, package_error
 from wasmsand.sdk.results import PackageInfo
 
@@ -37,6 +36,8 @@ class PackageRequest:
 @contextmanager
 def package_problems() -> Iterator[None]:
     """Turn problems with packages into public exceptions."""
+    from wasmsand.machine import ImageMissing, PackageProblem  # many modules
+
     try:
         yield
     except PackageProblem as problem:

@@ -54,6 +54,12 @@ class PolledProcess(ABC):
             if _is_over(deadline):
                 raise TimeoutError("the command printed nothing before the timeout")
 
+    def exchange(
+        self, request: bytes, fd: int, awaited: int | None, timeout_seconds: float | None
+    ) -> tuple[Output, ...] | None:
+        """See `BackendProcess`."""
+        return None
+
     def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""
         deadline = _deadline(timeout_seconds)

@@ -1,11 +1,12 @@
 """The guest's side of `PythonSession`. The host never imports it; its source runs in the sandbox.
 
-The driver reads requests, one JSON object per line, from one descriptor, runs each in `__main__`,
-and writes messages (see `python_messages`) to another: what is displayed, questions of `input()`,
-and the answer. Rules: the driver has its own namespace, so that its names do not appear in the
-program's; SIGINT interrupts only the program, and never the writing of a message; every request
-gets an answer, whatever the program does, unless it ends the interpreter. Everything that a plain
-expression does not need is a part (`python_guest`), which is compiled when it is first used. This
+The driver reads requests, one per line (see `python_session.request`), from one descriptor, runs
+each in `__main__`, and writes messages (see `python_messages`) to another: what is displayed,
+questions of `input()`, and the answer. Rules: the driver has its own namespace, so that its names
+do not appear in the program's; SIGINT interrupts only the program, and never the writing of a
+message; every request gets an answer, whatever the program does, unless it ends the interpreter.
+Everything that a plain expression does not need is a part (`python_guest`), which is compiled when
+it is first used. This
 file is compiled in pieces, without annotations (see `python_source`): its statements may use only
 names defined above them, and no `__future__` imports have an effect.
 
@@ -25,16 +26,19 @@ import sys
 from _thread import allocate_lock, get_ident
 from binascii import a2b_base64, b2a_base64
 from itertools import count
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from json.encoder import encode_basestring
 from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from types import CodeType
 
 TEXT_MAX = 200_000
 VALUE_BYTES_MAX = 1 << 20
-SIMPLE_TYPES = (bool, str, float)
+JSON_WORDS = {True: b"true", False: b"false"}
 KEPT_VALUES = 20
 AWAIT, PARSE = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, ast.PyCF_ONLY_AST
 IS_COROUTINE = 0x80
@@ -77,7 +81,7 @@ class Requests:
         rest, searched = self._rest, 0
         while (end := rest.find(b"\n", searched) + 1) == 0:
             searched = len(rest)
-            piece = os.read(self._fd, 65536)
+            piece = os.read(self._fd, 65536 if searched else 8192)
             if not piece:
                 return b""
             rest += piece
@@ -171,15 +175,21 @@ def display(*values: object, **options: Any) -> object:
 
 def ask(prompt: object = "", /) -> str:
     """Ask the host for a line of input."""
-    return str(part("asking").ask(prompt, requests, request, running))
+    return str(part("asking").ask(prompt, requests, request["asks"], running))
 
 
 def described(value: object) -> dict[str, bytes]:
     """The segments of an answer for a value."""
     kind, shown = type(value), cut(repr(value))
     segments = {"repr": encoded(shown)}
-    if kind in SIMPLE_TYPES or (kind is int and value.bit_length() <= 1024):  # type: ignore[attr-defined]
-        segments["value"] = encoded(json.dumps(value, ensure_ascii=False))
+    if kind is int and value.bit_length() <= 1024:  # type: ignore[attr-defined]
+        segments["value"] = segments["repr"]
+    elif kind is str:
+        segments["value"] = encoded(encode_basestring(value))  # type: ignore[arg-type]
+    elif kind is bool:
+        segments["value"] = JSON_WORDS[value]  # type: ignore[index]
+    elif kind is float:
+        segments["value"] = encoded(json.dumps(value))
     elif kind.__module__ != "builtins":
         part("display").display_value(value, shown)
         if kind.__module__ == "numpy":
@@ -203,10 +213,29 @@ def keep(value: object, number: int) -> None:
     out.pop(number - KEPT_VALUES, None)
 
 
-def is_silenced(node: ast.Expr, lines: list[str]) -> bool:
-    """Whether a semicolon follows the expression: then its value is not shown."""
-    line = lines[(node.end_lineno or 1) - 1]
-    return ";" in line and line.encode()[node.end_col_offset :].lstrip().startswith(b";")
+def is_silenced(line: str, column: int) -> bool:
+    """Whether a semicolon follows the expression that ends there: then its value is not shown."""
+    return ";" in line and line.encode()[column:].lstrip().startswith(b";")
+
+
+def compiled_tree(tree: ast.Module, name: str) -> tuple[CodeType | None, CodeType | None, int, int]:
+    """What `sys._compile_cell` returns for a source: the code of the statements, that of the
+    expression at the end, and where the expression ends."""
+    body = tree.body
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    statements = compile(tree, name, "exec", AWAIT) if body else None
+    if not isinstance(last, ast.Expr):
+        return statements, None, 0, 0
+    expression = compile(ast.Expression(last.value), name, "eval", AWAIT)
+    return statements, expression, last.end_lineno or 1, last.end_col_offset or 0
+
+
+def compiled(code: str, name: str) -> tuple[CodeType | None, CodeType | None, int, int]:
+    """In place of `sys._compile_cell`, which only a prepared interpreter has."""
+    return compiled_tree(compile(code, name, "exec", PARSE), name)
+
+
+compile_cell = getattr(sys, "_compile_cell", compiled)
 
 
 def display_hook(value: object) -> None:
@@ -221,23 +250,22 @@ def execute(code: str, number: int) -> dict[str, bytes]:
     lines = code.splitlines(True)
     linecache.cache[name] = (len(code), None, lines, name)
     try:
-        tree = compile(code, name, "exec", PARSE)
+        statements, expression, line, column = compile_cell(code, name)
     except SyntaxError as error:
         tree = part("lines").translated(code, name)
         if tree is None:
             raise error from None
-    body = tree.body
-    last: Any = body.pop() if body and isinstance(body[-1], ast.Expr) else None
-    codes = [compile(tree, name, "exec", AWAIT)] if body else []
-    if last is not None:
-        codes.append(compile(ast.Expression(last.value), name, "eval", AWAIT))
+        statements, expression, line, column = compiled_tree(tree, name)
+    codes = [piece for piece in (statements, expression) if piece is not None]
     value: object = None
-    if any(piece.co_flags & IS_COROUTINE for piece in codes):
-        value = part("awaiting").run(codes)
+    for piece in codes:
+        if piece.co_flags & IS_COROUTINE:
+            value = part("awaiting").run(codes)
+            break
     else:
         for piece in codes:
             value = eval(piece, main)
-    if last is None or value is None or is_silenced(last, lines):
+    if expression is None or value is None or is_silenced(lines[line - 1], column):
         return {}
     if sys.displayhook is not display_hook:  # the program has its own
         sys.displayhook(value)
@@ -310,11 +338,14 @@ def step() -> bool:
     try:
         while line := requests.readline():
             # The rest of an answer to `input()` may be left over, if that was interrupted.
-            if line.startswith(b'{"token":'):
-                request, was_interrupted = json.loads(line), False
-                inputs.append(request["code"])
+            if line.startswith(b"run "):
+                text = line.decode()
+                request = {"token": text[4:20], "asks": text[21] == "1"}
+                was_interrupted = False
+                code, _ = scanstring(text, 24)
+                inputs.append(code)
                 main.pop("__warningregistry__", None)  # a warning is shown once per cell
-                answer_to(request["code"], next(numbers))
+                answer_to(code, next(numbers))
             if requests.is_empty:
                 return True
     except OSError:  # the program has closed a descriptor of the session

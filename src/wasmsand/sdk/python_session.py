@@ -12,21 +12,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
 from wasmsand.sdk import arguments, python_messages
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import DEFAULT_USER, Backend, BackendProcess
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder, SandboxTimeout
-from wasmsand.sdk.conversation import Dialect, SessionRequest
+from wasmsand.sdk.conversation import Dialect
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.python_messages import Message
 from wasmsand.sdk.python_source import driver_command
 from wasmsand.sdk.python_values import NoValue
 from wasmsand.sdk.results import CommandResult, DisplayItem, PythonError, PythonResult
 from wasmsand.sdk.session import Session, new_identity
+from wasmsand.sdk.session_request import SessionRequest
 
 ResultSink = Callable[[DisplayItem], None]
 """Gets what a program displays."""
@@ -38,6 +41,8 @@ REQUESTS_FD, ANSWERS_FD = 103, 104
 _REPLY_MAX: Final = 32 * 1024
 """Bytes of a reply; it fits in a pipe that the driver has just emptied."""
 _QUESTIONS_MAX: Final = 1 << 31
+REQUEST_HEADER: Final = re.compile(rb"\Arun ([0-9a-f]{16}) ")
+"""The beginning of every request, with its token: see `shell`."""
 _ENDED: Final = "ESRCH: the interpreter has ended; open another one with sandbox.python()"
 
 
@@ -130,10 +135,8 @@ class PythonSession(Session["PythonRun"]):
             run.on_result, run.on_input = on_result, on_input
             run.reply = self._conversation.reply
             run.now = self._conversation.process.now
-            request: dict[str, object] = {"token": run.token, "code": text}
-            if on_input is not None:
-                request["asks"] = True
-            self._conversation.ask(json.dumps(request).encode() + b"\n", run, timeout)
+            line = request(run.token, text, asks=on_input is not None)
+            self._conversation.ask(line, run, timeout)
             self._attachment.check_open()
             return run.result(self._conversation.exit_code)
 
@@ -231,7 +234,7 @@ class PythonRun(SessionRequest):
                 self.value, self.has_value = python_messages.value_of(message), True
             except NoValue:
                 pass  # `repr` describes it
-            if not any(item.is_main for item in self._items):
+            if not self._items or not any(item.is_main for item in self._items):
                 at = message.header.get("at")
                 known = isinstance(at, int) and 0 <= at < len(self._items)
                 item = DisplayItem({"text/plain": shown}, is_main=True)
@@ -260,6 +263,11 @@ class PythonRun(SessionRequest):
             results=tuple(self._items),
             has_value=self.has_value,
         )
+
+
+def request(token: str, code: str, *, asks: bool = False) -> bytes:
+    """The request to run code, as one line. With `asks`, the host answers `input()`."""
+    return f"run {token} {asks:d} {encode_basestring_ascii(code)}\n".encode()
 
 
 def _on_line(line: bytes, run: PythonRun) -> None:

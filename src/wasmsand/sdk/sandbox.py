@@ -20,7 +20,6 @@ from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.errors import StateError
 from wasmsand.sdk.files import Files
-from wasmsand.sdk.keeping import Keeper, Kept
 from wasmsand.sdk.opening import (
     ServedLife,
     connect_backend,
@@ -51,12 +50,13 @@ from wasmsand.sdk.state import (
     new_sandbox_id,
     take_state,
 )
-from wasmsand.sdk.stores import Claim, Store, opened_store
 from wasmsand.sdk.terminal import COLUMNS, ROWS, DataSink, Terminal
 
 if TYPE_CHECKING:
+    from wasmsand.sdk.keeping import Keeper
     from wasmsand.sdk.mounts import Mount, MountMode
     from wasmsand.sdk.network import Network
+    from wasmsand.sdk.stores import Claim, Store
 
 DEFAULTS: Final = SandboxOptions()
 
@@ -473,6 +473,9 @@ class Sandbox(SandboxLife):
 
         Raises `StoreBusyError` if the sandbox is open already, in this or another process.
         """
+        from wasmsand.sdk.keeping import Keeper, Kept
+        from wasmsand.sdk.stores import opened_store
+
         claim = opened_store(store).claim(name)
         try:
             sandbox = cls._of_claim(claim, options, only_files)

@@ -9,7 +9,6 @@ of a stream that the caller has opened are the caller's.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -74,6 +73,8 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
     """A stream to a new file, which replaces `target` when the block ends without an error. Raises
     `OSError`; then `target` is unchanged."""
     target = target.resolve()  # keep a symbolic link: replace its target
+    import tempfile  # only for states in files
+
     file, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(file, "wb") as stream:

@@ -6,7 +6,7 @@ exchanges messages with the interpreter; the subclass defines their content.
 
 from __future__ import annotations
 
-import secrets
+import os
 from abc import abstractmethod
 from contextlib import AbstractContextManager
 from typing import ClassVar, Generic, Self, TypeVar
@@ -15,15 +15,16 @@ from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, SandboxTimeout
-from wasmsand.sdk.conversation import Conversation, Dialect, SessionRequest
+from wasmsand.sdk.conversation import Conversation, Dialect
 from wasmsand.sdk.output import TextSink
+from wasmsand.sdk.session_request import SessionRequest
 
 _Request = TypeVar("_Request", bound=SessionRequest)
 
 
 def new_identity() -> str:
     """The identity of a new session."""
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 class Session(Generic[_Request]):
@@ -107,9 +108,10 @@ class Session(Generic[_Request]):
         on_stderr: TextSink | None,
     ) -> float | None:
         """Check the common arguments of `run`. Returns the timeout in seconds."""
+        if on_stdout is not None:
+            arguments.callback("on_stdout", on_stdout)
+        if on_stderr is not None:
+            arguments.callback("on_stderr", on_stderr)
         if timeout_ms is SANDBOX_TIMEOUT:
             timeout_ms = self._attachment.options.timeout_ms
-        timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
-        arguments.callback("on_stdout", on_stdout)
-        arguments.callback("on_stderr", on_stderr)
-        return timeout
+        return arguments.timeout_seconds("timeout_ms", timeout_ms)

@@ -1,17 +1,12 @@
 """`Shell`: one bash that keeps its state between commands, from `sandbox.shell()`.
 
-How it works: an interactive bash (without a terminal, so without prompts, history and job
-control) reads lines from a pipe. For each command it gets two lines: one runs the script with the
-command's own standard files, the other prints the exit status on a separate descriptor
-(`conversation`). A long script is passed in a file, so that the line is short: a pipe accepts a
-short line completely or not at all, and bash never takes a part of a script for a separate line.
-Bash is interactive because SIGINT then ends the command and not the shell, so the shell stays
-usable after a timeout. Bash without job control starts background jobs so that they ignore SIGINT.
+Owns the part of the API; `shell_protocols` has what is said to bash. Rules: a bash that does not
+know our session mode ends at once, and is then started in the way that any bash understands. The
+identity of a shell tells which of the two it is, so that a copy is continued in the same way.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -21,29 +16,18 @@ from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import DEFAULT_USER, Backend, BackendProcess
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder, SandboxTimeout
-from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.errors import CommandError, FileError, StateError
-from wasmsand.sdk.output import TextSink, command_result
+from wasmsand.sdk.output import TextSink
 from wasmsand.sdk.results import CommandResult
 from wasmsand.sdk.session import Session, new_identity
+from wasmsand.sdk.shell_protocols import LINES, SESSION_MODE, STATUS_FD, ShellCommand, ShellProtocol
 
-ARGV: Final = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
-_OUT, _ERR, STATUS_FD, _SCRIPT = 101, 102, 103, 104
-"""Descriptors of the shell: the command's outputs, its exit status, its script."""
-PREPARE: Final = (
-    "set +o history +o histexpand; unset HISTFILE MAILCHECK; export -n PS1 PS2; "
-    f"exec {_OUT}>&1 {_ERR}>&2 >/dev/null 2>&1; "
-)
 GREETING_MAX: Final = 65536
 _FORK_SECONDS: Final = 10.0
-_INLINE_MAX: Final = 2048
-"""Bytes of a script that are part of the line."""
-STATUS_REQUEST: Final = re.compile(rb"\\builtin echo ([0-9a-f]{16}) \$\? >&%d\n\Z" % STATUS_FD)
-"""The end of every request, with its token. A server finds out from it whether a shell that a
-client drives has a request."""
-_STATUS_LINE: Final = re.compile(rb"([0-9a-f]{16}) (\d{1,3})")
-_STATUS_LINE_MAX: Final = 20
-_ENDED: Final = "ESRCH: the shell has ended; open another one with sandbox.shell()"
+_USAGE_ERROR: Final = 2
+"""The exit code of a bash that does not know an option."""
+_OF_LINES: Final = "-lines"
+"""The end of the identity of a shell with the protocol `LINES`."""
 
 
 class Shell(Session["ShellCommand"]):
@@ -55,6 +39,8 @@ class Shell(Session["ShellCommand"]):
             shell.run("greet $name; pwd").stdout
     """
 
+    _protocol: ShellProtocol
+
     def __init__(
         self,
         attachment: Attachment,
@@ -64,22 +50,56 @@ class Shell(Session["ShellCommand"]):
         cwd: object,
         user: str = DEFAULT_USER,
     ) -> None:
+        is_ours = getattr(attachment.backend, "has_our_bash", True)
+        for protocol in (SESSION_MODE, LINES) if is_ours else (LINES,):
+            self._begin(attachment, builder, protocol, env=env, cwd=cwd, user=user)
+            try:
+                self._prepare(attachment)
+            except CommandError as error:
+                if protocol is LINES or error.errno_name != "ESRCH":
+                    raise
+            else:
+                if self._conversation.exit_code != _USAGE_ERROR:
+                    return
+
+    def _begin(
+        self,
+        attachment: Attachment,
+        builder: CommandBuilder,
+        protocol: ShellProtocol,
+        *,
+        env: Mapping[str, str] | None,
+        cwd: object,
+        user: str,
+    ) -> None:
         request = builder.request(
-            ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, user=user, outputs=(STATUS_FD,)
+            protocol.argv,
+            stdin=protocol.stdin,
+            env=env,
+            cwd=cwd,
+            timeout_ms=None,
+            user=user,
+            inputs=protocol.inputs,
+            outputs=(STATUS_FD,),
         )
+        identity = new_identity() + (_OF_LINES if protocol is LINES else "")
         # Prompts would be part of the output.
-        identity = new_identity()
         request = replace(
             request,
             environ={**request.environ, "PS1": "", "PS2": ""},
             session=(self.kind, identity),
         )
-        self._open(attachment, attachment.backend.start(request), DIALECT, identity)
+        self._protocol = protocol
+        self._open(attachment, attachment.backend.start(request), protocol.dialect, identity)
+
+    def _prepare(self, attachment: Attachment) -> None:
+        """Wait until bash is ready, or has ended."""
         with self._conversation.turn():
-            # Bash complains about the missing terminal before it prints the first status.
+            # Bash complains about the missing terminal before it reports the first status.
             greeting = ShellCommand(GREETING_MAX)
             limit = arguments.timeout_seconds("timeout_ms", attachment.options.timeout_ms)
-            self._run(PREPARE, greeting, limit)
+            first = self._protocol.first_request(greeting.token)
+            self._conversation.ask(first, greeting, limit)
             if greeting.timed_out:
                 self.close()
                 raise CommandError("ETIMEDOUT: the shell did not start in time", "ETIMEDOUT")
@@ -90,7 +110,8 @@ class Shell(Session["ShellCommand"]):
     def _continued(cls, attachment: Attachment, process: BackendProcess, identity: str) -> Shell:
         """The session of a shell that was copied with its sandbox."""
         shell = cls.__new__(cls)
-        shell._open(attachment, process, DIALECT, identity)
+        shell._protocol = LINES if identity.endswith(_OF_LINES) else SESSION_MODE
+        shell._open(attachment, process, shell._protocol.dialect, identity)
         return shell
 
     def _capture(self, backend: Backend) -> object:
@@ -140,32 +161,31 @@ class Shell(Session["ShellCommand"]):
         timeout = self._check_run(timeout_ms, on_stdout, on_stderr)
         with self._conversation.turn():
             run = ShellCommand(self._attachment.options.max_output_bytes, on_stdout, on_stderr)
-            with ExitStack() as files:
-                stdin_path = "/dev/null"
-                if payload is not None:
-                    stdin_path = f"/tmp/.wasmsand-stdin-{run.token}"
-                    self._put(stdin_path, payload, files)
-                self._run(script_line(stdin_path, self._source(script, run, files)), run, timeout)
+            inline_max = self._protocol.inline_max
+            if payload is None and (inline_max is None or len(script) * 4 <= inline_max):
+                self._run(script, run, timeout)
+            else:
+                with ExitStack() as files:
+                    path = "" if payload is None else self._put("stdin", payload, run, files)
+                    self._run(script, run, timeout, path, self._script_file(script, run, files))
             self._attachment.check_open()
             return run.result()
 
-    def _source(self, script: str, run: ShellCommand, files: ExitStack) -> str:
-        """The redirection with which bash reads the script."""
+    def _script_file(self, script: str, run: ShellCommand, files: ExitStack) -> str:
+        """The path of a file with the script; empty if the script can be part of the request."""
         content = script.encode("utf-8", "surrogateescape")
-        if len(content) > _INLINE_MAX:
-            path = f"/tmp/.wasmsand-script-{run.token}"
-            try:
-                self._put(path, content + b"\n", files)
-                return f"<{path}"
-            except FileError:
-                pass  # the file system is full: a script that makes room must run
-        quoted = script.replace("'", "'\\''")
-        return f"<<<'{quoted}'"
+        inline_max = self._protocol.inline_max
+        if inline_max is not None and len(content) > inline_max:
+            with suppress(FileError):  # the file system is full: a script that makes room must run
+                return self._put("script", content + b"\n", run, files)
+        return ""
 
-    def _put(self, path: str, content: bytes, files: ExitStack) -> None:
-        """Create a file that is removed when `files` closes."""
+    def _put(self, name: str, content: bytes, run: ShellCommand, files: ExitStack) -> str:
+        """Create a file that is removed when `files` closes. Returns its path."""
+        path = f"/tmp/.wasmsand-{name}-{run.token}"
         self._attachment.backend.write_file(path, content, mode=0o600)
         files.callback(self._remove, path)
+        return path
 
     def _remove(self, path: str) -> None:
         if not self._attachment.closed:
@@ -174,49 +194,16 @@ class Shell(Session["ShellCommand"]):
             except FileError:
                 pass  # the script has removed it
 
-    def _run(self, line: str, command: ShellCommand, timeout_seconds: float | None) -> None:
-        """Let bash execute a line and then print its status. The caller must have the turn."""
-        self._conversation.ask(command_text(line, command.token), command, timeout_seconds)
+    def _run(
+        self,
+        script: str,
+        command: ShellCommand,
+        timeout_seconds: float | None,
+        stdin: str = "",
+        file: str = "",
+    ) -> None:
+        """Let bash run a script. The caller must have the turn."""
+        request = self._protocol.request(command.token, script, stdin, file)
+        self._conversation.ask(request, command, timeout_seconds)
         if command.exit_code is None:
             command.exit_code = self._conversation.exit_code
-
-
-class ShellCommand(SessionRequest):
-    """The state of one command of a shell."""
-
-    exit_code: int | None = None
-
-    def result(self) -> CommandResult:
-        """What `run` returns."""
-        return command_result(self.completed(self.exit_code or 0))
-
-
-def _on_status(line: bytes, command: ShellCommand) -> None:
-    match = _STATUS_LINE.fullmatch(line)
-    if match is not None and match[1] == command.token.encode():
-        command.exit_code = int(match[2])
-        command.answered = True
-
-
-def command_text(line: str, token: str) -> bytes:
-    """What makes bash execute a line and then print its status."""
-    return f"{line}\n{_tell_status(token)}".encode("utf-8", "surrogateescape")
-
-
-def script_line(stdin: str, source: str) -> str:
-    """The line that runs a script. `source`, not `eval`: it is silent about background jobs."""
-    return f"{{ \\builtin . /dev/fd/{_SCRIPT}; }} 0<{stdin} 1>&{_OUT} 2>&{_ERR} {_SCRIPT}{source}"
-
-
-def _tell_status(token: str) -> str:
-    return f"\\builtin echo {token} $? >&{STATUS_FD}\n"
-
-
-DIALECT: Final[Dialect[ShellCommand]] = Dialect(
-    report_fd=STATUS_FD,
-    line_max=_STATUS_LINE_MAX,
-    on_report=_on_status,
-    # Bash may drop lines that were sent before the signal.
-    reminder=lambda command: _tell_status(command.token).encode(),
-    ended=_ENDED,
-)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -239,7 +238,7 @@ class Snapshots:
 
 def new_sandbox_id() -> str:
     """The id of a sandbox that is not on a server."""
-    return f"sbx-{secrets.token_hex(12)}"
+    return f"sbx-{os.urandom(12).hex()}"
 
 
 def checked_running(running: Running) -> Running:

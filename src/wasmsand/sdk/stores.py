@@ -15,10 +15,8 @@ the same order: first the object, then the reference.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import sqlite3
 import sys
 import threading
 import time
@@ -27,10 +25,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from wasmsand.sdk.errors import StoreBusyError, StoreError, UnsupportedError
 from wasmsand.sdk.saving import replacing, sync_directory
+
+if TYPE_CHECKING:
+    import sqlite3
 
 try:
     import fcntl
@@ -132,6 +133,8 @@ class DirectoryStore:
 
     def claim(self, name: str) -> DirectoryClaim:
         """See `Store`."""
+        import hashlib  # not needed by a sandbox that is not kept
+
         checked_store_name(name)
         key = hashlib.sha256(name.encode()).hexdigest()[:32]
         with self.errors(f"cannot open {name!r}"):
@@ -173,6 +176,8 @@ class DirectoryStore:
     @contextmanager
     def index(self) -> Iterator[sqlite3.Connection]:
         """The index, in one transaction. Raises `sqlite3.Error`."""
+        import sqlite3
+
         with closing(
             sqlite3.connect(self.path / "index.sqlite", timeout=_PATIENCE_SECONDS)
         ) as index:
@@ -192,6 +197,8 @@ class DirectoryStore:
     @contextmanager
     def errors(self, what: str) -> Iterator[None]:
         """Turn the errors of files and of the index into `StoreError`."""
+        import sqlite3
+
         try:
             yield
         except OSError as error:
@@ -241,6 +248,8 @@ class DirectoryClaim:
 
     def _clean_up(self) -> None:
         """Remove a file that the index may not know."""
+        import sqlite3
+
         try:
             self.remove_leftovers()
         except (OSError, sqlite3.Error, StoreError):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -52,7 +51,7 @@ def upload_directory(
         packed.send(backend, guest)
         return
     directory, name = posixpath.split(guest.rstrip("/"))
-    fresh = posixpath.join(directory, f".{name[:100]}.{secrets.token_hex(8)}.upload")
+    fresh = posixpath.join(directory, f".{name[:100]}.{os.urandom(8).hex()}.upload")
     try:
         packed.send(backend, fresh)
         backend.rename(fresh, guest)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import tarfile
 import tempfile
+import weakref
 from collections.abc import Iterator
 from typing import IO, Final
 
@@ -30,7 +31,8 @@ SAVE_COMMAND: Final = (
     "--numeric-owner",
     "--sparse",
     "--xattrs",
-    "--xattrs-include=*",
+    "--xattrs-include=user.*",
+    "--xattrs-include=trusted.overlay.opaque",
     f"--directory={UPPER}",
     "--file=-",
     ".",
@@ -45,7 +47,6 @@ LOAD_COMMAND: Final = (
     "--preserve-permissions",
     "--xattrs",
     "--xattrs-include=user.*",
-    "--unlink-first",
     "--no-wildcards",
     "--anchored",
     f"--exclude-from={LEFT_OUT_FILE}",
@@ -80,6 +81,7 @@ class LoadedImage:
         total, size = hashlib.sha256(), 0
         # The file stays open, because machines that are started later need it.
         self._archive = tempfile.TemporaryFile()  # noqa: SIM115
+        weakref.finalize(self, self._archive.close)
         while piece := stream.read(_PIECE):
             size += len(piece)
             if size > 2 * most_bytes:
@@ -89,7 +91,7 @@ class LoadedImage:
         if total.digest() != expected:
             raise DiskImageError("not a disk image: it is damaged or cut short")
         self._whiteouts: list[bytes] = []
-        self._opaque: list[bytes] = []
+        self._replaced: list[bytes] = []
         self._check()
 
     def _check(self) -> None:
@@ -104,14 +106,14 @@ class LoadedImage:
                     name = member.name.removeprefix("./").encode("utf-8", "surrogateescape")
                     if is_whiteout:
                         self._whiteouts.append(name)
-                    elif member.pax_headers.get(_OPAQUE) == "y":
-                        self._opaque.append(name)
+                    elif not member.isdir() or member.pax_headers.get(_OPAQUE) == "y":
+                        self._replaced.append(name)
         except (tarfile.TarError, ValueError, OSError) as error:
             raise DiskImageError(f"not a disk image: {error}") from None
 
     def removed(self) -> bytes:
         """The paths to remove before unpacking, each with a NUL."""
-        return b"".join(b"/" + name + b"\0" for name in (*self._whiteouts, *self._opaque))
+        return b"".join(b"/" + name + b"\0" for name in (*self._whiteouts, *self._replaced))
 
     def left_out(self) -> bytes:
         """The names that stand for removed files, one per line, for tar's `--exclude-from`."""

@@ -57,6 +57,12 @@ class V86Process:
         with self._errors():
             return self._command.read(timeout_seconds)
 
+    def exchange(
+        self, request: bytes, fd: int, awaited: int | None, timeout_seconds: float | None
+    ) -> tuple[Output, ...] | None:
+        """See `BackendProcess`."""
+        return None
+
     def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""
         with self._errors():

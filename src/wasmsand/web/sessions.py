@@ -8,7 +8,6 @@ the interpreter is killed only if it does not react.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,13 +17,16 @@ from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.process.delivery import kill
 from wasmsand.machine.command import CommandRequest, Ended, Output
-from wasmsand.sdk import python_session, shell
+from wasmsand.sdk import python_session
 from wasmsand.sdk.command_builder import CommandBuilder
-from wasmsand.sdk.conversation import Dialect, SessionRequest
+from wasmsand.sdk.conversation import Dialect
 from wasmsand.sdk.errors import CommandError
 from wasmsand.sdk.output import command_result
 from wasmsand.sdk.python_source import driver_command
 from wasmsand.sdk.results import CommandResult, PythonResult
+from wasmsand.sdk.session_request import SessionRequest
+from wasmsand.sdk.shell import GREETING_MAX
+from wasmsand.sdk.shell_protocols import LINES, ShellCommand
 from wasmsand.web.commands import StartedCommand
 from wasmsand.web.machine import WebMachine
 
@@ -33,6 +35,7 @@ _PATIENCE_NS: Final = SECOND // 2
 _ROUNDS: Final = 12
 _POLITE_ROUNDS: Final = 8
 _WAITING_MAX: Final = 1000
+_BASH: Final = LINES
 Request = TypeVar("Request", bound=SessionRequest)
 Failed = Callable[[Exception], None]
 
@@ -222,17 +225,23 @@ def new_shell(
 ) -> WebSession[Any]:
     """A bash session; `opened` gets its pid when it is ready."""
     request = builder.request(
-        shell.ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, outputs=(shell.STATUS_FD,)
+        _BASH.argv,
+        stdin=_BASH.stdin,
+        env=env,
+        cwd=cwd,
+        timeout_ms=None,
+        inputs=_BASH.inputs,
+        outputs=(_BASH.dialect.report_fd,),
     )
     request = replace(request, environ={**request.environ, "PS1": "", "PS2": ""})
 
     def started(pid: int) -> None:
-        greeting = shell.ShellCommand(shell.GREETING_MAX)
-        line = shell.command_text(shell.PREPARE, greeting.token)
-        session.ask(line, greeting, None, lambda _: opened(pid), failed)
+        greeting = ShellCommand(GREETING_MAX)
+        first = _BASH.first_request(greeting.token)
+        session.ask(first, greeting, None, lambda _: opened(pid), failed)
 
     session: WebSession[Any] = WebSession(
-        machine, request, shell.DIALECT, opened=started, failed=failed
+        machine, request, _BASH.dialect, opened=started, failed=failed
     )
     return session
 
@@ -247,16 +256,14 @@ def run_in_shell(
     failed: Failed,
 ) -> None:
     """Run a script in a bash session."""
-    run = shell.ShellCommand(limit, *sinks)
-    quoted = script.replace("'", "'\\''")
-    line = shell.script_line("/dev/null", f"<<<'{quoted}'")
+    run = ShellCommand(limit, *sinks)
 
     def answered(command: Any) -> None:
         if command.exit_code is None:
             command.exit_code = session.exit_code
         done(command_result(command.completed(command.exit_code or 0)))
 
-    session.ask(shell.command_text(line, run.token), run, timeout_seconds, answered, failed)
+    session.ask(_BASH.request(run.token, script, "", ""), run, timeout_seconds, answered, failed)
 
 
 def new_python(
@@ -295,9 +302,8 @@ def run_in_python(
     """Run code in a Python session."""
     run = python_session.PythonRun(limit, *sinks)
     run.on_result = on_result
-    text = json.dumps({"token": run.token, "code": code}).encode() + b"\n"
 
     def answered(answer: Any) -> None:
         done(answer.result(session.exit_code))
 
-    session.ask(text, run, timeout_seconds, answered, failed)
+    session.ask(python_session.request(run.token, code), run, timeout_seconds, answered, failed)

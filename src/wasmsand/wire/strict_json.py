@@ -51,7 +51,7 @@ def decode(line: bytes, most_values: int | None = None) -> object:
         raise BadJson(f"not UTF-8: byte {line[error.start]:#04x} at {error.start}") from None
     try:
         if len(line) < _LONG_LINE:
-            return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+            return _decoder.decode(text)
         return _patient_decoder(most_values).decode(text)
     except json.JSONDecodeError as error:
         raise BadJson(f"not JSON: {error.msg} at {error.pos}") from None
@@ -104,3 +104,7 @@ def _finite(digits: str) -> float:
     if not math.isfinite(number):
         raise BadJson(f"a number is too large: {digits[:40]}")
     return number
+
+
+_decoder: Final = JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+"""`json.loads` would create one for each line."""

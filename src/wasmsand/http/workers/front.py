@@ -138,7 +138,7 @@ class Front:
 
         def slot_of(owner: str, sandbox: str) -> Slot | None:
             if self.tokens.is_open:
-                name = "" if owner else None
+                name = None if owner else ""
             else:
                 name = owner if self.tokens.named(owner) is not None else None
             if name is None:

@@ -19,7 +19,7 @@ from wasmsand.http.failures import ApiFailure
 from wasmsand.http.workers.frames import FrameConnection
 from wasmsand.http.workers.ledger import Account
 
-START_SECONDS: Final = 60.0
+START_SECONDS: Final = 150.0
 """How long a request waits for a worker that starts."""
 _STEP_SECONDS: Final = 0.25
 _KEPT: Final = 64

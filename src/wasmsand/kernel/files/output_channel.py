@@ -4,13 +4,15 @@ Owns `OutputChannel`, an ordered, bounded queue for all output descriptors of on
 `ChannelOutput`, the description for one of them. Rules: to the guest it looks like a pipe: a write
 waits while the queue is full. The host receives data in the order of the writes, across all
 descriptors. After the host has left, writes succeed and are dropped, so that a background process
-does not die of SIGPIPE.
+does not die of SIGPIPE. A host that waits for one descriptor is not woken for the others, unless
+much has been written.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, Final
 
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.files.description import OpenFile
@@ -20,11 +22,23 @@ from wasmsand.kernel.limits import OUTPUT_CHANNEL_CAPACITY, OUTPUT_PIECE_COST, P
 from wasmsand.kernel.vfs import Stat
 from wasmsand.kernel.wait import WaitQueue
 
+_MUCH: Final = OUTPUT_CHANNEL_CAPACITY // 4
+"""Of so many bytes the host is told, whatever it waits for."""
+
 
 class OutputChannel:
     """Data for the host, with the descriptor to which it was written."""
 
-    __slots__ = ("_chunks", "_ledger", "abandoned", "changed", "size", "writers")
+    __slots__ = (
+        "_chunks",
+        "_ledger",
+        "abandoned",
+        "awaited",
+        "changed",
+        "on_awaited",
+        "size",
+        "writers",
+    )
 
     def __init__(self, ledger: Ledger | None = None) -> None:
         self._ledger = ledger or Ledger()
@@ -34,7 +48,17 @@ class OutputChannel:
         self.writers = 0
         self.abandoned = False
         """The host no longer reads."""
+        self.awaited: int | None = None
+        """The descriptor that the host waits for; None if it waits for any."""
+        self.on_awaited: Callable[[], None] | None = None
+        """Called when something was written to that descriptor, in place of `changed`."""
         self.changed = WaitQueue()
+
+    def is_due(self) -> bool:
+        """Whether the host should take what is queued."""
+        if self.awaited is None or self.size >= _MUCH:
+            return self.size > 0
+        return any(fd == self.awaited for fd, _ in self._chunks)
 
     def room(self) -> int:
         """Bytes that can be written now."""
@@ -51,7 +75,11 @@ class OutputChannel:
         else:
             chunks.append((fd, bytearray(data)))
         self.size += cost
-        self.changed.wake()
+        awaited = self.awaited
+        if fd == awaited and self.on_awaited is not None:
+            self.on_awaited()
+        elif awaited is None or self.size >= _MUCH:
+            self.changed.wake()
 
     def take(self) -> tuple[tuple[int, bytes], ...]:
         """Take all queued data."""

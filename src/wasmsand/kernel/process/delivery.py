@@ -23,7 +23,6 @@ from wasmsand.kernel.process.signals import (
     Signal,
     SignalAction,
     SignalInfo,
-    SignalState,
     TakenSignal,
     ThreadSignals,
     require_signal,
@@ -77,14 +76,14 @@ def _prepare(kernel: Kernel, process: Process, signo: int) -> bool:
 def _add(kernel: Kernel, thread: Thread, info: SignalInfo) -> None:
     """Make a signal pending for a thread. If it is the only thread, the process shares the set."""
     signals = thread.signals
+    if signals.shared is not None:
+        signals.shared.say_pending(True)  # before the mask is read: see decision 0029
     blocked = bool(signals.mask >> (info.signo - 1) & 1)
-    if signals.ignores(info.signo) and not blocked:
+    if not blocked and signals.ignores(info.signo):
+        if signals.shared is not None and not signals.pending:
+            signals.shared.say_pending(False)
         return
     signals.add(info)
-    if signals.shared is not None:
-        # Written before the mask is read: see decision 0029.
-        signals.shared.say_pending(True)
-        blocked = bool(signals.mask >> (info.signo - 1) & 1)
     thread.signal_queue.wake()  # even when blocked, for sigtimedwait
     if not blocked:
         act_on_pending(kernel, thread)
@@ -153,37 +152,27 @@ def look_again(kernel: Kernel, thread: Thread) -> None:
     """A program that keeps its mask and actions itself may have let pending signals through without
     seeing that they were pending: take those that need no guest code."""
     signals = thread.signals
-    if signals.shared is not None and signals.pending & ~signals.mask:
+    if signals.shared is None:
+        return
+    ready = signals.pending & ~signals.mask
+    if ready and (ready & ready - 1 or not signals.has_handler(ready.bit_length())):
         act_on_pending(kernel, thread)
 
 
 def _act(kernel: Kernel, thread: Thread) -> None:
+    """Signals with handlers stay pending: a fatal one need not wait until the guest has taken
+    them."""
     signals = thread.signals
-    while not thread.dead and not thread.stopped:
-        signo = signals.next_deliverable()
-        if not signo:
-            return
-        handler = signals.action(signo).handler
-        if handler not in (SIG_DFL, SIG_IGN):
-            # The handler must run in the guest first, but a fatal signal need not wait for it.
-            signo = _lowest_default(signals)
-            if not signo:
-                return
-            handler = SIG_DFL
-        signals.take(signo)
-        if handler == SIG_IGN:
-            continue
-        _default(kernel, thread.process, signo)
-
-
-def _lowest_default(signals: SignalState) -> int:
     ready = signals.pending & ~signals.mask
-    while ready:
+    while ready and not thread.dead and not thread.stopped:
         signo = (ready & -ready).bit_length()
-        if signals.action(signo).handler == SIG_DFL:
-            return signo
         ready &= ready - 1
-    return 0
+        handler = signals.action(signo).handler
+        if handler in (SIG_DFL, SIG_IGN):
+            signals.take(signo)
+            if handler == SIG_DFL:
+                _default(kernel, thread.process, signo)
+                ready &= signals.pending  # it may have discarded others
 
 
 def _default(kernel: Kernel, process: Process, signo: int) -> None:
@@ -243,7 +232,7 @@ def deliverable_handler(thread: Thread) -> int:
     ready = signals.pending & ~signals.mask
     while ready:
         signo = (ready & -ready).bit_length()
-        if signals.action(signo).handler not in (SIG_DFL, SIG_IGN):
+        if signals.has_handler(signo):
             return signo
         ready &= ready - 1
     return 0

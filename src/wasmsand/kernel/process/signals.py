@@ -253,6 +253,10 @@ class SignalState:
         shared = self.shared
         return self._actions.get(signo, _DEFAULT) if shared is None else shared.action(signo)
 
+    def has_handler(self, signo: int) -> bool:
+        """Whether the program handles `signo` itself."""
+        return self.action(signo).handler > SIG_IGN
+
     def set_action(self, signo: int, action: SignalAction) -> None:
         """Set an action. A pending signal that is now ignored is discarded."""
         if UNBLOCKABLE >> (signo - 1) & 1:

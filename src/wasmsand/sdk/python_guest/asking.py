@@ -12,7 +12,7 @@ from _thread import get_ident
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, BinaryIO
+    from typing import BinaryIO
 
     from wasmsand.sdk.python_driver import driver
 
@@ -23,10 +23,10 @@ NO_ANSWER = (
 numbers = itertools.count(1)
 
 
-def ask(prompt: object, requests: BinaryIO, request: dict[str, Any], running: bool) -> str:
+def ask(prompt: object, requests: BinaryIO, asks: bool, running: bool) -> str:
     """Ask the host, and return the line."""
     driver.flush()
-    if not request.get("asks"):
+    if not asks:
         try:
             return str(driver.input(prompt))  # reads standard input
         except EOFError:

@@ -69,37 +69,6 @@ describe("in a browser", { skip }, () => {
     });
   }
 
-  test("a program that opens a file waits alone for the web server", { timeout: 120_000 }, async () => {
-    let release = () => {};
-    let held: Promise<void> | null = null;
-    const slow = (await serve(root, {
-      hold: (path: string) => (path.endsWith(".bin") ? held ?? Promise.resolve() : Promise.resolve()),
-    })) as Server;
-    const second = await browser.context.newPage();
-    try {
-      await second.goto(`${slow.origin}/tests/page.html`);
-      await second.waitForFunction("globalThis.ready");
-      const run = (script: string) =>
-        second.evaluate((text) => (globalThis as any).runScript(text), script);
-      await run("ls -R /usr/share > /dev/null; cat /dev/null; true");
-      held = new Promise((resolve) => (release = resolve));
-      const before = slow.sent.length;
-      const reading = run("cat /usr/share/*/* 2>/dev/null | wc -c");
-      let isDone = false;
-      void reading.then(() => (isDone = true));
-      while (slow.sent.length === before) await run("sleep 0.1"); // the page asks for the file
-      assert.equal((await run("echo meanwhile")).stdout, "meanwhile\n");
-      assert.equal(isDone, false);
-      release();
-      held = null;
-      assert.ok(Number((await reading).stdout) > 10_000);
-    } finally {
-      release();
-      await second.close();
-      await slow.close();
-    }
-  });
-
   test("assets are kept: a second page fetches none", { timeout: 60_000 }, async () => {
     const before = server.sent.length;
     const second = await browser.context.newPage();

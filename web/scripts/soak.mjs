@@ -16,7 +16,8 @@ const GROWTH_PART = 0.15;
 const GROWTH_MIB = 64;
 /** At rest: kernel, assets, and the workers that wait for the next programs. */
 const MOST_WORKERS = 16;
-const LAPS_OF_A_LIFE = 30;
+/** Visits of the page, if there is time for a lap in each. */
+const VISITS = 4;
 
 const { values: options } = parseArgs({
   options: { minutes: { type: "string" }, seconds: { type: "string" } },
@@ -171,26 +172,25 @@ const until = performance.now() + seconds * 1000;
 const seen = [];
 let [laps, lives, operations, latest] = [0, 0, 0, 0];
 let failure = "";
-const perLife = Math.min(LAPS_OF_A_LIFE, seconds < 60 ? 2 : LAPS_OF_A_LIFE);
 try {
   while (performance.now() < until || lives < 2) {
     await page.goto(`${server.origin}/tests/empty.html`);
     const kept = await page.evaluate(begin);
     if (kept !== laps) throw new Error(`after a reload, the sandbox knows ${kept} laps of ${laps}`);
     lives++;
-    for (let inLife = 1; inLife <= perLife; inLife++) {
+    const leave = performance.now() + (seconds * 1000) / VISITS;
+    do {
       const done = await page.evaluate(lap, ++laps);
       operations += done.operations;
       latest = Math.max(latest, done.latest);
       const counted = await rest(page);
       const found = { ...(await figures(page)), counted };
-      seen.push({ ...found, inLife });
+      seen.push(found);
       console.log(
         `lap ${laps} (visit ${lives}): ${found.memory.toFixed(0)} MiB, ${found.workers} workers, ` +
           `JavaScript heap ${found.heap.toFixed(1)} MiB, page ${found.counted.toFixed(0)} MiB`,
       );
-      if (performance.now() >= until && lives >= 2) break;
-    }
+    } while (performance.now() < leave && performance.now() < until);
   }
   const third = Math.max(1, Math.floor(seen.length / 3));
   for (const [name, least] of [["memory", GROWTH_MIB], ["counted", GROWTH_MIB], ["heap", 8]]) {

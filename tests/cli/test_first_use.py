@@ -106,7 +106,7 @@ with Sandbox({arguments}) as sandbox, sandbox.shell() as shell:
 
 def test_a_session_on_a_server_does_not_time_out(environment: dict[str, str]) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "wasmsand", "serve", "--port", "0"],
+        [sys.executable, "-m", "wasmsand", "serve", "--port", "0", "--workers", "1"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

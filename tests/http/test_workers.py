@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -75,6 +77,14 @@ def test_a_sandbox_of_a_snapshot_is_made_by_the_worker_that_has_it(client: Clien
     for path in paths:
         client.ask("DELETE", path)
     assert client.ask("GET", "/v1/snapshots").json["snapshots"] == []
+
+
+def test_a_client_that_sends_no_more_is_still_answered(client: Client) -> None:
+    parts = urlsplit(client.url)
+    with socket.create_connection((parts.hostname or "", parts.port or 0)) as connection:
+        connection.sendall(b"GET /v1/snapshots HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
 
 
 def test_an_unknown_sandbox_is_not_found(client: Client) -> None:
@@ -249,3 +259,18 @@ def test_a_worker_dies_in_the_middle_of_a_stream_and_the_client_notices(tmp_path
             assert sandbox.commands.run("echo back").stdout == "back\n"
     finally:
         server.terminate()
+
+
+def test_an_untrusted_token_has_a_process_for_each_sandbox_behind_its_worker() -> None:
+    environ = {"WASMSAND_TOKENS": f"alice:{ALICE}"}
+    with serving("--workers", "2", "--spare-processes", "1", environ=environ) as server:
+        client = Client(server.url, ALICE)
+        path = client.create()
+        assert client.run(path, "echo hi | tr a-z A-Z").json["stdout"] == "HI\n"
+        processes = [pid for worker in workers_of(server, 2) for pid in children_of(worker)]
+        assert processes
+        assert client.ask("DELETE", path).status == 200
+    until = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in processes):
+        assert time.monotonic() < until
+        time.sleep(0.05)

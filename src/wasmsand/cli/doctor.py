@@ -80,8 +80,8 @@ def _checks(console: Console) -> Iterator[str]:
     yield _packages()
     yield "optional: " + "; ".join(_optional_parts())
     yield _v86_machine()
-    yield _first_command()
     yield _workers()
+    yield _first_command()
     yield _second_barrier()
 
 

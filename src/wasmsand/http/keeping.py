@@ -314,7 +314,8 @@ class Keeping:
                 await quotas.reserve(owner, size, identity)
                 return
             except ApiFailure as failure:
-                idle = self._longest_idle(owner, tried, others=failure.code == "server_full")
+                others = failure.code == "server_full"
+                idle = self._longest_idle(owner.name, tried, others=others)
                 if idle is None:
                     raise
             tried.add(idle.id)
@@ -322,14 +323,29 @@ class Keeping:
                 await self.pause(idle, own_uses=0)
         await quotas.reserve(owner, size, identity)
 
-    def _longest_idle(self, owner: Token, tried: set[str], *, others: bool) -> Entry | None:
+    async def make_room(self, owner: str, *, others: bool) -> bool:
+        """Pause the sandbox of a token, or of `others` too, that has been idle for longest. False
+        if there is none."""
+        tried = set[str]()
+        for _ in range(_ROOM_TRIES):
+            idle = self._longest_idle(owner, tried, others=others)
+            if idle is None:
+                return False
+            tried.add(idle.id)
+            with suppress(ApiFailure, SandboxError):
+                await self.pause(idle, own_uses=0)
+            if idle.live is None:
+                return True
+        return False
+
+    def _longest_idle(self, owner: str, tried: set[str], *, others: bool) -> Entry | None:
         recent = time.monotonic() - _OTHERS_IDLE_SECONDS
         found = [
             entry
             for entry in self._service.registry
             if entry.live is not None and not entry.uses and not entry.changing.locked()
             if entry.id not in tried
-            if entry.owner.name == owner.name or (others and entry.last_used < recent)
+            if entry.owner.name == owner or (others and entry.last_used < recent)
         ]
         return min(found, key=lambda entry: entry.last_used, default=None)
 

@@ -21,6 +21,7 @@ from uvicorn.server import ServerState
 from wasmsand.serving.crowd import LEAST_BYTES_PER_SECOND, ConnectionLimits, Crowd, address_of
 from wasmsand.serving.switched import Switched
 
+_LAST_ANSWER_SECONDS = 1.0
 STATE_KEY = "wasmsand_connection"
 """The key of the connection in the state of an ASGI scope."""
 
@@ -127,7 +128,11 @@ class BoundedConnection(H11Protocol):
             self._await_header()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Whether the connection stays open although the client sends no more."""
+        """Whether the connection stays open although the client sends no more. The client may have
+        gone, or may wait for the answer: if another process works on it, wait briefly."""
+        if self._switched is None and self.on_lost is not None:
+            self.loop.call_later(_LAST_ANSWER_SECONDS, self.drop)
+            return True
         if self._switched is None:
             return False
         self._switched.ended()

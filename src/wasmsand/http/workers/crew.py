@@ -30,7 +30,7 @@ from wasmsand.http.settings import Settings
 from wasmsand.http.tokens import Token
 from wasmsand.http.workers.channel import ChannelClosed, answer_calls
 from wasmsand.http.workers.forwarding import WorkerLost
-from wasmsand.http.workers.frames import ANSWER, ASK, Lost, frame
+from wasmsand.http.workers.frames import ANSWER, ASK, ROOM, Lost, frame
 from wasmsand.http.workers.ledger import Ledger
 from wasmsand.http.workers.slot import Slot
 from wasmsand.http.workers.store_service import StoreService
@@ -42,6 +42,10 @@ _QUICK_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 30.0
 _STOP_SECONDS: Final = 9.0
 """How long a worker may take to store its sandboxes and to end."""
+_ROOM_SECONDS: Final = 15.0
+"""How long another worker may take to pause an idle sandbox."""
+_ROOM_STEPS: Final = 20
+_ROOM_STEP_SECONDS: Final = 0.05
 _MODULE: Final = "wasmsand.cli.serve_worker"
 
 log = logging.getLogger("wasmsand.http")
@@ -182,6 +186,11 @@ class Crew:
                     else:
                         self._ledger.call(slot.account, name, values)
                     done.set_result(None)
+                except ApiFailure as failure:
+                    if name == "reserve" and self._store is not None:
+                        self._task(self._reserve_with_room(slot, values, failure, done))
+                    else:
+                        done.set_exception(failure)
                 except Exception as error:
                     done.set_exception(error)
 
@@ -192,6 +201,36 @@ class Crew:
             return done.result(), None
 
         return handle
+
+    async def _reserve_with_room(
+        self, slot: Slot, values: dict[str, Any], failure: ApiFailure, done: Future[None]
+    ) -> None:
+        """Let other workers pause an idle sandbox, and reserve again. The worker that asks does the
+        same with its own sandboxes."""
+        owner = str(values["owner"])
+        for other in self.slots_of(owner):
+            if other is slot or not other.ready.is_set():
+                continue
+            wanted = "others" if failure.code == "server_full" else "own"
+            try:
+                async with asyncio.timeout(_ROOM_SECONDS):
+                    told = f"{ROOM} {wanted} {owner}".encode()
+                    if await self.tell(other, told) != b"paused":
+                        continue
+            except (TimeoutError, WorkerLost, ApiFailure):
+                continue
+            for _ in range(_ROOM_STEPS):  # until the other worker has given its quota back
+                try:
+                    self._ledger.call(slot.account, "reserve", values)
+                    done.set_result(None)
+                    return
+                except ApiFailure as again:
+                    failure = again
+                except Exception as error:
+                    done.set_exception(error)
+                    return
+                await asyncio.sleep(_ROOM_STEP_SECONDS)
+        done.set_exception(failure)
 
     @staticmethod
     def _thread(work: Callable[[], None]) -> None:
@@ -249,15 +288,16 @@ class Crew:
         except (WorkerLost, ApiFailure):
             pass  # it has ended
 
-    async def tell(self, slot: Slot, what: bytes) -> None:
-        """Tell a worker something, and wait for its answer. Raises `WorkerLost`, `ApiFailure`."""
+    async def tell(self, slot: Slot, what: bytes) -> bytes:
+        """Tell a worker something, and return its answer. Raises `WorkerLost`, `ApiFailure`."""
         async with slot.connection() as worker:
             slot.in_flight -= 1  # this is no work for a client
             try:
                 worker.write(frame(ASK, what))
-                kind, _ = await worker.next()
+                kind, answer = await worker.next()
                 if kind == ANSWER:
                     slot.keep(worker)
+                return answer
             except Lost:
                 raise WorkerLost from None
             finally:

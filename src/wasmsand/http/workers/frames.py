@@ -22,6 +22,8 @@ from wasmsand.serving.switched import Switched
 
 REQUEST, BODY, LAST, END, START, SWITCH, ASK, ANSWER = range(1, 9)
 """LAST is the last BODY of a response; END says that the connection can be used again."""
+ROOM: Final = "room"
+"""What the front process says to a worker that shall pause an idle sandbox."""
 _HEAD: Final = struct.Struct("<BI")
 FRAME_MAX: Final = 1 << 20
 PIECE: Final = 256 * 1024

@@ -29,6 +29,7 @@ from wasmsand.http.workers.frames import (
     BODY,
     END,
     REQUEST,
+    ROOM,
     START,
     SWITCH,
     FrameConnection,
@@ -109,8 +110,7 @@ class Worker:
             while True:
                 kind, payload = await connection.next()
                 if kind == ASK:
-                    await self._told(payload)
-                    connection.write(frame(ANSWER))
+                    connection.write(frame(ANSWER, await self._told(payload)))
                 elif kind != REQUEST or not await self._answer(connection, payload):
                     return
         except (Lost, msgspec.DecodeError):
@@ -118,13 +118,18 @@ class Worker:
         finally:
             connection.close()
 
-    async def _told(self, payload: bytes) -> None:
+    async def _told(self, payload: bytes) -> bytes:
         """What the front process tells: "ping"; "drain", when running requests have to end;
-        "tokens", when there are other tokens."""
+        "tokens", when there are other tokens; "room", when an idle sandbox has to be paused."""
         if payload == b"drain":
             await self.service.kill_all()
         elif payload.startswith(_TOKENS):
             self.service.tokens.replace(pickle.loads(payload[len(_TOKENS) :]))
+        elif payload.startswith(ROOM.encode()) and self.service.keeping is not None:
+            _, wanted, owner = payload.decode().split(" ")
+            if await self.service.keeping.make_room(owner, others=wanted == "others"):
+                return b"paused"
+        return b""
 
     async def _answer(self, connection: FrameConnection, payload: bytes) -> bool:
         """Answer a request; whether the connection can be used again."""

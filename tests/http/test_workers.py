@@ -80,6 +80,7 @@ def test_a_sandbox_of_a_snapshot_is_made_by_the_worker_that_has_it(client: Clien
 
 
 def test_a_client_that_sends_no_more_is_still_answered(client: Client) -> None:
+    client.ask("GET", "/v1/snapshots")  # all workers have started
     parts = urlsplit(client.url)
     with socket.create_connection((parts.hostname or "", parts.port or 0)) as connection:
         connection.sendall(b"GET /v1/snapshots HTTP/1.1\r\nHost: localhost\r\n\r\n")

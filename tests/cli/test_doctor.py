@@ -28,7 +28,7 @@ def run_copy(source: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def without_image(repository: Path, tmp_path: Path) -> Path:
     package = repository / "src" / "wasmsand"
-    ignored = shutil.ignore_patterns("_image", "__pycache__")
+    ignored = shutil.ignore_patterns("_image", "_v86*", "__pycache__")
     shutil.copytree(package, tmp_path / "wasmsand", ignore=ignored)
     return tmp_path
 

@@ -179,7 +179,7 @@ def test_several_commands_in_flight_are_answered_as_they_finish(sandbox: Peer) -
     sandbox.shell("true")
     limits = {"time_limit_ms": sandbox.limit(60_000)}
     # The slow command lasts as long as the others could take.
-    slow = f"sleep {sandbox.limit(3)}"
+    slow = f"sleep {sandbox.limit(4)}"
     sandbox.send({"type": "shell", "command": slow, "id": "slow", **limits})
     for name in ("a", "b"):
         sandbox.send({"type": "shell", "command": f"echo {name}", "id": name, **limits})

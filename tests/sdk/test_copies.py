@@ -210,7 +210,8 @@ def test_a_command_and_a_request_that_run_are_obstacles(sandbox: Sandbox) -> Non
 
 def test_a_background_job_of_a_shell_is_an_obstacle(sandbox: Sandbox) -> None:
     shell = sandbox.shell()
-    shell.run("sleep 100 & echo started")
+    # The child executes the program a moment after the shell has started it.
+    shell.run("sleep 100 & until pgrep -x sleep; do :; done")
     with pytest.raises(StateError, match=r"session 0 \(shell\).*still runs: sleep"):
         sandbox.fork()
     shell.run("kill %1; wait")

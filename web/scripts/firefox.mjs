@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { serve } from "./static-server.mjs";
 
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = 400_000;
 
 /** Firefox with a new profile, and a function that sends one BiDi command. */
 async function openFirefox(path) {
@@ -53,8 +53,8 @@ async function openFirefox(path) {
 }
 
 /** Runs in the page. */
-async function tryOut() {
-  const found = [`isolated: ${crossOriginIsolated}`];
+async function tryOut(found) {
+  found.push(`isolated: ${crossOriginIsolated}`);
   try {
     const { Sandbox } = await import("/dist/browser/index.js");
     let began = performance.now();
@@ -74,16 +74,12 @@ async function tryOut() {
     const stopped = await sandbox.run("while :; do :; done", { timeoutMs: 1000 });
     lap(`a runaway: ${stopped.exitCode}`);
     sandbox.destroy();
+    found.push("done");
   } catch (error) {
     found.push(`FAILED: ${error.name}: ${error.message}`);
   }
-  return found.join("\n");
 }
 
-setTimeout(() => {
-  console.error("firefox: no answer");
-  process.exit(1);
-}, PATIENCE_MS).unref();
 const server = await serve(new URL("..", import.meta.url).pathname);
 const firefox = await openFirefox(process.argv[2] ?? "firefox-esr");
 const { capabilities } = await firefox.send("session.new", { capabilities: {} });
@@ -92,10 +88,22 @@ const { context } = await firefox.send("browsingContext.create", { type: "tab" }
 await firefox.send("browsingContext.navigate", {
   context, url: `${server.origin}/tests/empty.html`, wait: "complete",
 });
-const answer = await firefox.send("script.evaluate", {
-  expression: `(${tryOut})()`, target: { context }, awaitPromise: true,
-});
-console.log(answer.result?.value ?? JSON.stringify(answer.exceptionDetails?.text));
+const evaluate = async (expression) => {
+  const answer = await firefox.send("script.evaluate", {
+    expression, target: { context }, awaitPromise: false,
+  });
+  return answer.result?.value ?? JSON.stringify(answer.exceptionDetails?.text);
+};
+await evaluate(`globalThis.found = []; void (${tryOut})(globalThis.found)`);
+const until = performance.now() + PATIENCE_MS;
+for (let told = 0; ; ) {
+  const lines = JSON.parse(await evaluate("JSON.stringify(globalThis.found)"));
+  for (const line of lines.slice(told)) console.log(line);
+  told = lines.length;
+  const isOver = lines.some((line) => line === "done" || line.startsWith("FAILED"));
+  if (isOver || performance.now() > until) break;
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+}
 firefox.close();
 await server.close();
 setTimeout(() => process.exit(0), 1000);

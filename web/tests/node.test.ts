@@ -36,8 +36,12 @@ for (const script of differentialScripts) {
 test("memory of programs that have ended is given back", { timeout: 180_000 }, async () => {
   const sandbox = await api.Sandbox.create();
   const runs = async (count: number) => {
-    for (let left = count; left; left--) await sandbox.run("python3 -c 'x = bytes(8_000_000)'");
+    for (let left = count; left; left--) {
+      await sandbox.run("python3 -c 'x = bytes(8_000_000)'");
+      await sandbox.restore("first");
+    }
   };
+  await sandbox.snapshot("first");
   await runs(15);
   const before = process.memoryUsage().rss;
   await runs(40); // more than 1 GB of memories

@@ -30,7 +30,7 @@ from wasmsand.sdk.options import HOME, Mode, SandboxOptions
 
 Answer = dict[str, object]
 
-_HEAD_START_SECONDS: Final[dict[Mode, float]] = {"simple": 0.1, "v86": 2.0}
+_HEAD_START_SECONDS: Final[dict[Mode, float]] = {"simple": 0.1, "v86": 5.0}
 _TIMEOUT: Final = "Command execution failed: timeout exceeded"
 
 

@@ -97,10 +97,13 @@ class _ProgramBytes:
 def read_part(path: Path, start: int, count: int) -> bytes:
     """A part of a file of the image. Raises `KernelError`: EIO for the guest, if the file cannot be
     read or is too short."""
+    content = b""
     try:
-        with path.open("rb") as stream:
+        # Without a buffer, which would read more than is wanted: a page fetches what is read.
+        with path.open("rb", buffering=0) as stream:
             stream.seek(start)
-            content = stream.read(count)
+            while len(content) < count and (piece := stream.read(count - len(content))):
+                content += piece
     except OSError as error:
         raise KernelError(Errno.EIO, f"the image's file {path.name}: {error}") from error
     if len(content) != count:

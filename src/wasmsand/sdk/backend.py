@@ -18,6 +18,8 @@ Rules for authors of backends:
   creates the one for a message, an errno and a path; `CommandError` is for commands. If the
   process or server of the sandbox is lost, a method raises `SandboxClosedError`.
 - An operation that a backend does not offer raises `UnsupportedError` (see `unsupported`).
+- A backend has `has_our_bash = False` if its bash is not the one of our image: then a shell does
+  not try the session mode.
 - A backend has `survives_fork = True` if a forked process can use it; the API refuses to use other
   backends there.
 - `close` is idempotent, and ends the calls of other threads. A backend frees its resources when

@@ -50,7 +50,8 @@ class Shell(Session["ShellCommand"]):
         cwd: object,
         user: str = DEFAULT_USER,
     ) -> None:
-        for protocol in (SESSION_MODE, LINES):
+        is_ours = getattr(attachment.backend, "has_our_bash", True)
+        for protocol in (SESSION_MODE, LINES) if is_ours else (LINES,):
             self._begin(attachment, builder, protocol, env=env, cwd=cwd, user=user)
             try:
                 self._prepare(attachment)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import tarfile
 import tempfile
+import weakref
 from collections.abc import Iterator
 from typing import IO, Final
 
@@ -80,6 +81,7 @@ class LoadedImage:
         total, size = hashlib.sha256(), 0
         # The file stays open, because machines that are started later need it.
         self._archive = tempfile.TemporaryFile()  # noqa: SIM115
+        weakref.finalize(self, self._archive.close)
         while piece := stream.read(_PIECE):
             size += len(piece)
             if size > 2 * most_bytes:

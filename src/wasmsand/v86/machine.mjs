@@ -354,7 +354,9 @@ async function save() {
         params: { [zlib.constants.ZSTD_c_compressionLevel]: 10 },
     });
     fs.writeFileSync(settings.boot.state, packed);
-    tell("saved", { bytes: state.length, packed: packed.length });
+    const { user, system } = process.cpuUsage();
+    const cpu_seconds = (user + system) / 1e6;
+    tell("saved", { bytes: state.length, packed: packed.length, cpu_seconds });
     process.exit(0);
 }
 

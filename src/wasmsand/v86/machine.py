@@ -36,6 +36,8 @@ class GuestMachine:
         # Guarded by the lock:
         self._current: Agent | None = None
         self._is_closed = False
+        self._cleaning = threading.Lock()
+        # Guarded by `_cleaning`, because `on_new` may run commands under the other lock:
         self._leftovers: set[int] = set()
         self.on_new: Callable[[Agent], None] = lambda agent: None
         """Called for every machine before it is used."""
@@ -48,7 +50,8 @@ class GuestMachine:
                 raise SandboxClosedError("the sandbox was killed; create a new Sandbox")
             if self._current is not None and not self._current.why_lost:
                 return self._current
-            self._leftovers.clear()
+            with self._cleaning:
+                self._leftovers.clear()
             started = Agent(self.image)
             try:
                 self._prepare(started)
@@ -76,13 +79,13 @@ class GuestMachine:
     def clean(self, agent: Agent, identity: int) -> None:
         """Remove the cgroup of an ended command, and those of earlier ones whose last process has
         ended meanwhile."""
-        with self._lock:
+        with self._cleaning:
             self._leftovers.add(identity)
             waiting = sorted(self._leftovers)
         for each in waiting:
             with suppress(KernelError):
                 linux.rmdir(agent, BOX + b"/c%d" % each)
-                with self._lock:
+                with self._cleaning:
                     self._leftovers.discard(each)
 
     def was_out_of_memory(self, agent: Agent, identity: int) -> bool:

@@ -32,6 +32,7 @@ class WithoutLocalParts:
     """A backend without copies, terminals, packages, network, ports and mounts."""
 
     survives_fork = False
+    has_our_bash = False
 
     def _unsupported(self, what: str) -> UnsupportedError:
         return UnsupportedError(f"mode='v86' does not offer {what}; use mode='simple'")

@@ -141,7 +141,9 @@ class Kernel {
 
   private async fetchMemory(key: string, memories: Memories): Promise<void> {
     try {
-      this.service.memory_fetched(key, memories.addImage(await readAsset(key)));
+      await null; // Python is in the middle of the call that asks for it
+      const image = memories.image(key) ?? memories.addImage(key, await readAsset(key));
+      this.service.memory_fetched(key, image);
     } catch (error) {
       this.fetchFailed(key, error);
     }

@@ -61,6 +61,7 @@ export class Memories {
   /** What `new_memory` has copied into each memory. */
   private readonly data = new Map<number, readonly Segment[]>();
   private readonly images = new Map<number, Uint8Array>();
+  private readonly imageNumbers = new Map<string, number>();
   private readonly garbage = new SharedGarbage(GARBAGE_BYTES);
   private fed: Uint8Array[] = [];
   private counter = 0;
@@ -93,9 +94,17 @@ export class Memories {
     };
   }
 
-  /** Add the bytes of a stored memory: its number. */
-  addImage(bytes: Uint8Array): number {
+  /** The number of a stored memory; undefined if it was not added yet. */
+  image(key: string): number | undefined {
+    return this.imageNumbers.get(key);
+  }
+
+  /** Add the bytes of a stored memory, once: its number. Restored machines use it again. */
+  addImage(key: string, bytes: Uint8Array): number {
+    const known = this.imageNumbers.get(key);
+    if (known !== undefined) return known;
     this.images.set(++this.counter, bytes);
+    this.imageNumbers.set(key, this.counter);
     return this.counter;
   }
 

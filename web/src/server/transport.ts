@@ -6,7 +6,7 @@
 import {
   AlreadyExistsError, CommandError, DirectoryNotEmptyError, FileError, InvalidArgumentError,
   InvalidPathError, IsDirectoryError, NoSpaceError, NotDirectoryError, NotFoundError,
-  PermissionDeniedError, SandboxClosedError, SandboxError, ServerError, UnsupportedError,
+  PackageError, PermissionDeniedError, SandboxClosedError, SandboxError, ServerError, UnsupportedError,
 } from "../errors.js";
 
 const FILE_ERRORS: Record<string, typeof FileError> = {
@@ -20,6 +20,10 @@ const OTHER_ERRORS: Record<string, [kind: typeof SandboxError, errno: string]> =
   invalid_value: [InvalidArgumentError, "EINVAL"], sandbox_closed: [SandboxClosedError, "EBADF"],
   sandbox_not_found: [SandboxClosedError, "EBADF"],
 };
+const PACKAGE_ERRORS = [
+  "package_error", "package_not_found", "package_version", "package_not_built", "native_package",
+  "package_conflict", "index_not_allowed", "package_index_failed",
+];
 
 /** What a request carries beside its path. */
 export interface Sent {
@@ -40,6 +44,7 @@ async function failure(response: Response): Promise<SandboxError> {
   if (ofFile && errno) return new ofFile(text, errno, path ?? "");
   const other = OTHER_ERRORS[code];
   if (other) return new other[0](text, errno ?? other[1]);
+  if (PACKAGE_ERRORS.includes(code)) return new PackageError(text, errno ?? "ENOENT");
   return new ServerError(text, response.status, code);
 }
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.http.server import Answer, Client, ServerProcess, serving, write_tokens
-from tests.http.worker_processes import children_of, kill_one, workers_of
+from tests.http.worker_processes import children_of, kill_one, wait_until_ready, workers_of
 from wasmsand import Sandbox, SandboxCrashedError, ServerError
 
 ALICE, BOB = "alice-alice-alice-alice", "bob-bob-bob-bob-bob-bob"
@@ -195,6 +195,7 @@ def test_a_worker_that_is_killed_under_load_takes_only_its_sandboxes(
     try:
         client = Client(server.url)
         workers = workers_of(server, 2)
+        wait_until_ready(client, 2)
         paths = [client.create() for _ in range(6)]
         load = Load(client, paths)
         load.rounds(2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.http.server import Client, ServerProcess, serving
-from tests.http.worker_processes import kill_one, workers_of
+from tests.http.worker_processes import kill_one, wait_until_ready, workers_of
 from wasmsand import Sandbox, ServerError
 
 
@@ -15,9 +15,7 @@ from wasmsand import Sandbox, ServerError
 def test_terminals_are_bounded_over_all_workers() -> None:
     with serving("--workers", "2", "--max-terminals", "1") as server:
         workers_of(server, 2)
-        client = Client(server.url)
-        while b"\nwasmsand_workers 2.0" not in client.ask("GET", "/metrics").body:
-            pass
+        wait_until_ready(Client(server.url), 2)
         with Sandbox.connect(server.url) as one, Sandbox.connect(server.url) as two:
             first = one.pty("cat")
             with pytest.raises(ServerError):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.http.server import Answer, Client, ServerProcess, serving, write_tokens
-from tests.http.worker_processes import children_of, kill_one, workers_of
+from tests.http.worker_processes import children_of, kill_one, wait_until_ready, workers_of
 from wasmsand import Sandbox, SandboxCrashedError, ServerError
 
 ALICE, BOB = "alice-alice-alice-alice", "bob-bob-bob-bob-bob-bob"
@@ -80,6 +80,7 @@ def test_a_sandbox_of_a_snapshot_is_made_by_the_worker_that_has_it(client: Clien
 
 
 def test_a_client_that_sends_no_more_is_still_answered(client: Client) -> None:
+    client.ask("GET", "/v1/snapshots")  # all workers have started
     parts = urlsplit(client.url)
     with socket.create_connection((parts.hostname or "", parts.port or 0)) as connection:
         connection.sendall(b"GET /v1/snapshots HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -194,6 +195,7 @@ def test_a_worker_that_is_killed_under_load_takes_only_its_sandboxes(
     try:
         client = Client(server.url)
         workers = workers_of(server, 2)
+        wait_until_ready(client, 2)
         paths = [client.create() for _ in range(6)]
         load = Load(client, paths)
         load.rounds(2)

@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from tests.http.server import ServerProcess
+from tests.http.server import Client, ServerProcess
 
 _SECONDS = 120.0
 
@@ -27,6 +27,14 @@ def workers_of(server: ServerProcess, count: int) -> list[int]:
         assert time.monotonic() < until, found
         time.sleep(0.02)
     return found
+
+
+def wait_until_ready(client: Client, count: int) -> None:
+    """Wait until `count` workers serve, so that new sandboxes are spread over them."""
+    until = time.monotonic() + _SECONDS
+    while b"\nwasmsand_workers %d.0\n" % count not in client.ask("GET", "/metrics").body:
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def kill_one(server: ServerProcess, pid: int) -> None:

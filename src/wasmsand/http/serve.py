@@ -97,7 +97,9 @@ class _Ending(Protocol):
 
 
 def _server(settings: Settings, app: Starlette, service: _Ending) -> GracefulServer:
-    connections = connection_class(settings.connection_limits())
+    connections = connection_class(
+        settings.connection_limits(), waits_for_others=settings.has_front
+    )
     service.drop_tenants = connections.crowd.drop_tenants
     config = uvicorn.Config(
         app,

@@ -31,7 +31,9 @@ class BoundedConnection(H11Protocol):
 
     limits = ConnectionLimits()
     crowd = Crowd(limits)
-    """`connection_class` sets both in a subclass, because uvicorn creates the instances."""
+    waits_for_others = False
+    """Whether another process answers requests. `connection_class` sets all three in a subclass,
+    because uvicorn creates the instances."""
 
     def __init__(
         self,
@@ -130,7 +132,7 @@ class BoundedConnection(H11Protocol):
     def eof_received(self) -> bool:  # type: ignore[override]
         """Whether the connection stays open although the client sends no more. The client may have
         gone, or may wait for the answer: if another process works on it, wait briefly."""
-        if self._switched is None and self.on_lost is not None:
+        if self._switched is None and self.waits_for_others and self._answering():
             self.loop.call_later(_LAST_ANSWER_SECONDS, self.drop)
             return True
         if self._switched is None:
@@ -253,9 +255,11 @@ class BoundedConnection(H11Protocol):
             timer.cancel()
 
 
-def connection_class(limits: ConnectionLimits) -> type[BoundedConnection]:
+def connection_class(
+    limits: ConnectionLimits, *, waits_for_others: bool = False
+) -> type[BoundedConnection]:
     """A class of connections with these limits."""
-    own = {"limits": limits, "crowd": Crowd(limits)}
+    own = {"limits": limits, "crowd": Crowd(limits), "waits_for_others": waits_for_others}
     return type("BoundedConnection", (BoundedConnection,), own)
 
 

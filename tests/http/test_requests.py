@@ -25,6 +25,7 @@ def test_a_sandbox_from_creation_to_its_end(client: Client) -> None:
         "state",
         "metadata",
         "limits",
+        "accounting",
         "is_stored",
     ]
     assert (state["state"], state["metadata"], state["is_stored"]) == ("running", {}, False)

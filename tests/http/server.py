@@ -92,7 +92,7 @@ def serving(*options: str, environ: Mapping[str, str] | None = None) -> Iterator
         yield server
     finally:
         status, errors = server.terminate()
-    assert (status, errors) == (0, "")
+    assert (status, errors) == (0, ""), f"status {status}: {errors}"
 
 
 @dataclass(frozen=True)

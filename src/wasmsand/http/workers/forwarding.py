@@ -107,7 +107,7 @@ async def forward(
             if closes():
                 headers = [*headers, (b"connection", b"close")]
             await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-            await _download(worker, client, send)
+            await _download(worker, client, receive, send)
             client.on_lost = None
             if (upload is None or upload.done()) and await _is_at_end(worker):
                 slot.keep(worker)
@@ -147,7 +147,9 @@ async def _upload(worker: FrameConnection, receive: Receive) -> None:
         pass
 
 
-async def _download(worker: FrameConnection, client: BoundedConnection, send: Send) -> None:
+async def _download(
+    worker: FrameConnection, client: BoundedConnection, receive: Receive, send: Send
+) -> None:
     """Pass the body of the response on. Raises `ClientDisconnect` if it is incomplete."""
     while True:
         try:
@@ -162,6 +164,8 @@ async def _download(worker: FrameConnection, client: BoundedConnection, send: Se
         else:
             worker.close()
             client.drop()
+            while (await receive())["type"] != "http.disconnect":
+                pass  # uvicorn reports a response that ends before its connection
             raise ClientDisconnect
 
 
@@ -185,7 +189,9 @@ async def _go_on_switched(
     try:
         while tasks:
             done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if any(task.exception() is not None for task in done):
+            # Every result is looked at: asyncio reports exceptions that nobody has asked for.
+            failures = [task.exception() for task in done]
+            if any(failures):
                 return
     finally:
         for task in tasks:

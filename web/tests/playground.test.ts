@@ -99,6 +99,8 @@ function commonTests(page: () => Promise<Page>): void {
     await one.keyboard.type("ifrom vim");
     await one.keyboard.press("Escape");
     await one.keyboard.type(":wq\n");
+    await shows(one, "$ vim written.txt"); // the screen before vim is back
+    await one.waitForTimeout(500); // vim reads what is typed until it has ended
     await typed(one, "cat written.txt; echo after", "\nfrom vim\nafter\n");
     await one.close();
   });

@@ -45,15 +45,6 @@ def test_a_program_learns_its_arguments_and_environment(sandbox: Sandbox) -> Non
     assert caller.errno("startup_fill", len(caller.space) - size + 1, size) is Errno.EFAULT
 
 
-@pytest.mark.syscalls("memory_wanted")
-def test_a_program_may_ask_for_memory_that_is_free(caller: Caller) -> None:
-    free_pages = caller.kernel.ledger.room >> 16
-    assert caller.ok("memory_wanted", 1) == 0
-    assert caller.ok("memory_wanted", free_pages // 2) == 0
-    assert caller.errno("memory_wanted", free_pages + 1) is Errno.ENOMEM
-    assert caller.errno("memory_wanted", 0xFFFF_FFFF) is Errno.ENOMEM
-
-
 @pytest.mark.syscalls("checkpoint")
 def test_only_the_maker_of_an_image_can_store_a_process(caller: Caller) -> None:
     assert caller.ok("checkpoint", 0) == 0

@@ -50,24 +50,6 @@ def test_used_and_shared_memory_is_at_most_four_times_the_limit_and_the_smallest
     assert all(account.share >= min(smallest, ledger.room) for account in accounts)
 
 
-def test_who_asks_for_memory_gets_it_within_the_same_bound(ledger: Ledger) -> None:
-    smallest = max(GROWTH_BYTES_MIN, LIMIT // GROWTH_PARTS)
-    accounts = computing(ledger, 8)
-    wanted = LIMIT // 2
-    given = 0
-    for _ in range(20):
-        for account in accounts:
-            account.take_share(wanted)
-            given += account.share >= wanted
-            assert account.share <= ledger.room
-            assert ledger.used + ledger.shared <= 4 * LIMIT + len(accounts) * smallest
-    assert given
-    for account in accounts[1:]:
-        account.give_share()
-    assert accounts[0].take_share(wanted) >= wanted
-    assert accounts[0].take_share(2 * LIMIT) == ledger.room
-
-
 def test_shares_of_a_crowd_become_even(ledger: Ledger) -> None:
     accounts = computing(ledger, 8)
     for _ in range(20):

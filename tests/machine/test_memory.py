@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Thread
-
 import pytest
 
 from tests.machine.guests import (
@@ -28,7 +26,7 @@ from tests.machine.guests import (
     text,
     words,
 )
-from tests.machine.test_commands import living, memory_is_freed, run
+from tests.machine.test_commands import memory_is_freed, run
 from tests.machine.test_threads import start, threaded
 from tests.waiting import eventually
 from wasmsand.abi.linux.numbers import CallNumber
@@ -258,31 +256,3 @@ def test_thread_local_variables_that_the_host_keeps_are_entered(engine: Wasmtime
     assert 2 * PROCESS_BYTES + 2 * size <= engine_bytes
     machine.close()
     assert memory_is_freed(machine)
-
-
-def test_a_program_among_computing_ones_gets_the_memory_that_is_free(
-    engine: WasmtimeEngine,
-) -> None:
-    pages = 40 * PAGES
-    wat = program(
-        f"""(if (i32.ne (memory.grow (i32.const {pages})) (i32.const -1))
-            (then {do(EXIT_GROUP, 1)}))""",
-        f"(if {call(CallNumber.MEMORY_WANTED, pages)} (then {do(EXIT_GROUP, 2)}))",
-        f"""(if (i32.eq (memory.grow (i32.const {pages})) (i32.const -1))
-            (then {do(EXIT_GROUP, 3)}))""",
-        do(EXIT_GROUP, 0),
-    )
-    machine = machine_with(engine, wat)
-    try:
-        spinning = [Thread(target=run, args=(machine, "spin")) for _ in range(7)]
-        for thread in spinning:
-            thread.start()
-        eventually(lambda: len(living(machine)) == len(spinning))
-        # Its share may be large enough by chance (1); without asking, it is not enough (never 3).
-        results = [run(machine, "tried").exit_code for _ in range(8)]
-        assert set(results) <= {0, 1}
-        assert 0 in results
-    finally:
-        machine.close()
-    for thread in spinning:
-        thread.join()

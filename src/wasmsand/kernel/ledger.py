@@ -163,9 +163,8 @@ class Ledger:
     def _refusal(self, errno: Errno) -> KernelError:
         return KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
 
-    def share(self, held: int, wanted: int = 0) -> int:
-        """The new share of a computing guest, whose old share is `held`: `wanted` bytes if all
-        shares together allow it."""
+    def share(self, held: int) -> int:
+        """The new share of a computing guest, whose old share is `held`."""
         if self.freed:
             self.settle()
         # Called at every wait: comparisons take a third of the time of `min` and `max`.
@@ -176,8 +175,6 @@ class Ledger:
             used += kernel
         left = SHARED_LIMITS * limit - used - others
         share = left >> 1
-        if share < wanted <= left:
-            share = wanted
         if share < self._share_min:
             share = self._share_min
         room = limit - used + (self.dying if self.dying < limit else limit)

@@ -119,8 +119,6 @@ class Charge:
         "_seen",
         "_size",
         "_thread",
-        "_wanted",
-        "_wanted_at",
         "account",
         "left",
     )
@@ -151,8 +149,6 @@ class Charge:
         self._seen = monotonic_ns()
         """When its stacks were last measured."""
         self._limit = -1
-        self._wanted = self._wanted_at = 0
-        """By how much the guest wants to grow, and its size when it said so."""
         self._thread: int | None = None
         """The host's thread that runs it; None before it runs."""
         self._faults = 0
@@ -280,25 +276,10 @@ class Charge:
         self.account.give_share()
         return holds
 
-    def has_room(self, wanted: int, address_space: int) -> bool:
-        """Whether the sandbox's memory and the guest's address space have room for `wanted` bytes,
-        whatever shares others hold."""
-        ledger = self._ledger
-        if wanted > ledger.room:
-            ledger.look_at_pages()
-        return wanted <= ledger.room and self._size + wanted <= address_space
-
-    def ask(self, wanted: int) -> None:
-        """The guest wants to grow by `wanted` bytes, in one step."""
-        self._wanted, self._wanted_at = wanted, self._size
-
-    def go_on(self, address_space: int) -> int:
-        """The guest was measured and is about to compute: let it grow by its share, or by what it
-        has asked for. Returns by how many bytes it may grow."""
+    def go_on(self, address_space: int) -> None:
+        """The guest was measured and is about to compute: let it grow by its share."""
         account, size = self.account, self._size
-        if self._wanted and size != self._wanted_at:
-            self._wanted = 0
-        limit = size + account.take_share(self._wanted)
+        limit = size + account.take_share()
         if limit > address_space:
             limit = max(size, address_space)
         # Another thread of the program may have changed the memory's limit.
@@ -306,7 +287,6 @@ class Charge:
             self._limit = account.limit = limit
             self._control.limit_memory(self._instance, limit)
         self._engine.guest_resumed()
-        return limit - size
 
     def catch_up(self) -> None:
         """Other threads have run, and may have grown the memory."""

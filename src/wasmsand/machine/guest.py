@@ -137,17 +137,6 @@ class Guest(CallContext):
         # The flag belongs to the program, signals to the thread: the next return sets it again.
         self.lower_signal_flag()
 
-    def may_grow(self, wanted: int) -> bool:
-        """Let the memory grow by `wanted` bytes. False if others may leave so much soon; ENOMEM if
-        there is no room."""
-        if not self.charge.look():
-            self.out_of_memory()
-        address_space = self.process.rlimits.address_space
-        if not self.charge.has_room(wanted, address_space):
-            raise KernelError(Errno.ENOMEM)
-        self.charge.ask(wanted)
-        return self.charge.go_on(address_space) >= wanted
-
     def show_memory(self) -> None:
         """Update the memory figures that ps shows."""
         parent = self.embryo_parent

@@ -45,8 +45,6 @@ _CLONE_VFORK: Final = 0x4000
 _CLONE_THREAD: Final = 0x10000
 _CHECKPOINT_ASK, _CHECKPOINT_STORE, _CHECKPOINT_REST = range(3)
 _COUNTS: Final = Struct("<II")
-_PAGE_SHIFT: Final = 16
-_GROWTH_TRIES: Final = 3
 _P_ALL, _P_PID, _P_PGID, _P_PIDFD = range(4)
 _PR_GET_DUMPABLE: Final = 3
 _PR_SET_DUMPABLE: Final = 4
@@ -86,21 +84,6 @@ def checkpoint(context: CallContext, action: int, descriptor: int) -> int:
     if action != _CHECKPOINT_STORE:
         raise KernelError(Errno.EINVAL)
     return context.store()
-
-
-def memory_wanted(context: CallContext, pages: int) -> int:
-    """The memory could not grow by so many pages of 64 KiB: the caller's share of the free memory
-    may be smaller than what is free. 0 if it can grow now."""
-    call = context.thread.call
-    tries = call.progress if isinstance(call.progress, int) else 0
-    if context.may_grow(pages << _PAGE_SHIFT):
-        return 0
-    if tries == _GROWTH_TRIES:
-        raise KernelError(Errno.ENOMEM)
-    # Other programs hold shares that they need not: they give them back when they are measured.
-    context.kernel.interrupt()
-    call.progress = tries + 1
-    raise Yield
 
 
 class _ExecArguments:

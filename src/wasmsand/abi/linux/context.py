@@ -64,11 +64,6 @@ class CallContext(ProcessContext):
         """checkpoint: store the caller's memory and end it; ENOSYS if nobody stores programs."""
         raise NotImplementedError
 
-    def may_grow(self, wanted: int) -> bool:
-        """Let the caller's memory grow by `wanted` bytes. False if others may leave so much soon;
-        ENOMEM if there is no room."""
-        raise NotImplementedError
-
     def start_thread(self, stack: int) -> Thread:
         """Start another thread of the caller's program with this stack pointer."""
         raise NotImplementedError

@@ -177,4 +177,3 @@ class CallNumber(IntEnum):
     SIGNAL_TAKE = 1002
     SIGNAL_RETURN = 1003
     CHECKPOINT = 1004
-    MEMORY_WANTED = 1005

@@ -353,13 +353,6 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
         note="specific to wasmsand: store the memory of a prepared program when an image is built; "
         "wait with an empty stack",
     ),
-    _call(
-        CallNumber.MEMORY_WANTED,
-        1,
-        calls_process.memory_wanted,
-        status=Status.FULL,
-        note="specific to wasmsand: memory.grow has failed; let the memory grow by so many pages",
-    ),
 )
 
 

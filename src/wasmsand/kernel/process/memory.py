@@ -82,10 +82,9 @@ class MemoryAccount:
         self.engine += more
         self._ledger.change_programs(0, more, 0 if self._owners else more)
 
-    def take_share(self, wanted: int = 0) -> int:
-        """The program computes. Returns the number of bytes by which it may grow: if possible, at
-        least `wanted`."""
-        self.share = self._ledger.share(self.share, wanted)
+    def take_share(self) -> int:
+        """The program computes. Returns the number of bytes by which it may grow."""
+        self.share = self._ledger.share(self.share)
         return self.share
 
     def give_share(self) -> None:

@@ -20,7 +20,7 @@ nested = []
 for _ in range(100_000):
     nested = [nested]
 sys.setrecursionlimit(2000)
-for act in (lambda: down(0), lambda: repr(Loop()), lambda: json.dumps(nested)):
+for act in (lambda: down(0), lambda: repr(Loop()), lambda: json.dumps(nested), lambda: sorted([Loop()] * 2, key=repr)):
     try:
         act()
     except RecursionError as error:

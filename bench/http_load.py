@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -26,9 +25,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench.served import served
 from wasmsand import Sandbox
 
-ROOT = Path(__file__).resolve().parent.parent
 FD_SLACK = 8
 """Allowed growth: connections that clients have not closed yet."""
 MEMORY_SLACK = 48 * 1024 * 1024
@@ -184,28 +183,6 @@ _VARIED: tuple[Callable[[Sandbox, Stopwatch], None], ...] = (
 )
 
 
-@contextmanager
-def server_process() -> Iterator[tuple[str, int]]:
-    """A running server: its URL and its process."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "wasmsand", "serve", "--port", "0", "--workers", "1"],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    try:
-        line = process.stderr.readline()
-        if "serving " not in line:
-            raise Wrong(f"the server did not start: {line}{process.stderr.read()}")
-        yield line.rpartition("serving ")[2].strip(), process.pid
-    finally:
-        process.terminate()
-        _, complaints = process.communicate()
-    if complaints or process.returncode:
-        raise Wrong(f"the server ended with {process.returncode}: {complaints}")
-
-
 def drive(url: str, clients: int, sandboxes: int, seconds: float, watch: Stopwatch) -> list[str]:
     """Use that many sandboxes from `clients` threads; they begin evenly spread over `seconds`.
 
@@ -239,7 +216,7 @@ def drive(url: str, clients: int, sandboxes: int, seconds: float, watch: Stopwat
 
 def measure(clients: int, sandboxes: int, seconds: float) -> Report:
     """Start a server, warm it up, drive it."""
-    with server_process() as (url, pid):
+    with served("--workers", "1") as (url, pid):
         errors = drive(url, clients, clients * 4, 0, Stopwatch())
         before = _settled(pid)
         watch = Stopwatch()

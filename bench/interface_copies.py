@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from rich.console import Console
 from rich.table import Table
 
-from bench.http_load import server_process
+from bench.served import served
 from wasmsand import Sandbox
 
 FILL = "data = bytearray(10_000_000)\nfor i in range(0, len(data), 4096): data[i] = 1"
@@ -26,7 +26,7 @@ FILL = "data = bytearray(10_000_000)\nfor i in range(0, len(data), 4096): data[i
 
 @contextmanager
 def _over_http() -> Iterator[Sandbox]:
-    with server_process() as (url, _), Sandbox.connect(url) as sandbox:
+    with served("--workers", "1") as (url, _), Sandbox.connect(url) as sandbox:
         yield sandbox
 
 

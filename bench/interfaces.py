@@ -22,7 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.http_load import ROOT, server_process
+from bench.served import ROOT, served
 from wasmsand import Sandbox
 
 Measure = Callable[[], float]
@@ -64,7 +64,7 @@ def own_process() -> Iterator[Measure]:
 @contextmanager
 def over_http() -> Iterator[Measure]:
     """`Sandbox.connect(url)`."""
-    with server_process() as (url, _), Sandbox.connect(url) as sandbox:
+    with served("--workers", "1") as (url, _), Sandbox.connect(url) as sandbox:
         yield _run_in(sandbox)
 
 

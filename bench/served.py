@@ -25,12 +25,12 @@ _PROC = Path("/proc")
 
 
 class Unanswered(Exception):
-    """A request failed."""
+    """A request failed, or the server."""
 
 
 @contextmanager
 def served(*options: str) -> Iterator[tuple[str, int]]:
-    """A running server: its URL and its process."""
+    """A running server: its URL and its process. `Unanswered` if it complains at its end."""
     process = subprocess.Popen(
         [sys.executable, "-m", "wasmsand", "serve", "--port", "0", *options],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
@@ -45,7 +45,9 @@ def served(*options: str) -> Iterator[tuple[str, int]]:
         yield line.rpartition("serving ")[2].strip(), process.pid
     finally:
         process.terminate()
-        process.communicate()
+        _, complaints = process.communicate()
+    if complaints or process.returncode:
+        raise Unanswered(f"the server ended with {process.returncode}: {complaints}")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Coroutine
+from typing import Any
 
 from wasmsand.serving.switched import PIECE, Switched
 
@@ -88,15 +90,24 @@ async def relay(client: Switched, guest: GuestStream, first: bytes = b"") -> Non
             await client.write(data)
         client.finish()
 
-    tasks = {asyncio.create_task(to_guest()), asyncio.create_task(to_client())}
+    try:
+        await until_all_end_or_one_fails(to_guest(), to_client())
+    finally:
+        client.close()
+        guest.close()
+
+
+async def until_all_end_or_one_fails(*works: Coroutine[Any, Any, None]) -> None:
+    """Run these at the same time. When one fails, the others are cancelled."""
+    tasks = {asyncio.create_task(work) for work in works}
     try:
         while tasks:
             done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if any(task.exception() is not None for task in done):
+            # Every result is looked at: asyncio reports exceptions that nobody has asked for.
+            failures = [task.exception() for task in done]
+            if any(failures):
                 return
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        client.close()
-        guest.close()

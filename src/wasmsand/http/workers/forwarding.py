@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from wasmsand.http.failures import ApiFailure
+from wasmsand.http.relaying import until_all_end_or_one_fails
 from wasmsand.http.workers.frames import (
     BODY,
     END,
@@ -182,21 +183,9 @@ async def _go_on_switched(
     inner = worker.switch()
     if client.transport.is_closing():
         inner.close()
-    tasks = {
-        asyncio.create_task(_copy(outer, inner)),
-        asyncio.create_task(_copy(inner, outer)),
-    }
     try:
-        while tasks:
-            done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            # Every result is looked at: asyncio reports exceptions that nobody has asked for.
-            failures = [task.exception() for task in done]
-            if any(failures):
-                return
+        await until_all_end_or_one_fails(_copy(outer, inner), _copy(inner, outer))
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         outer.close()
         inner.close()
 

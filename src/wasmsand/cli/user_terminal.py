@@ -3,8 +3,8 @@
 Owns `attach`, which `run`, `shell` and `python` use if they have a terminal. Rules: meanwhile the
 user's terminal is in raw mode and every byte passes unchanged in both directions, so that the guest
 handles editing, job control and Ctrl-C. Its settings, and the modes that the guest has left on its
-screen, are always restored, also after SIGTERM. A signal handler only wakes the loop and takes no
-lock.
+screen, are always restored, also after SIGTERM. A signal handler only sets a flag; the interpreter
+wakes the loop when the signal arrives, because the handler itself runs only once the loop is awake.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _Connection:
         """Keys that the guest has not taken yet."""
         self._has_keyboard = True
         # Set by signal handlers and by the thread that shows output:
-        self._resized = False
+        self._resized = True  # the window may have changed before the handlers were there
         self._suspended = False
         self._signal: int | None = None
         self._ended = False
@@ -152,8 +152,8 @@ class _Connection:
             ready, _, _ = select.select(sources, [], [], self._patience())
             if wake_read in ready:
                 os.read(wake_read, _CHUNK)
-                self._follow_window()
-                self._follow_suspension(raw)
+            self._follow_window()
+            self._follow_suspension(raw)
             if self._keyboard in ready:
                 self._typed = self._read_keyboard()
             self._type()
@@ -169,9 +169,9 @@ class _Connection:
     def _follow_window(self) -> None:
         if self._resized:
             self._resized = False
-            columns, rows = _size(self._screen)
-            with suppress(SandboxError):  # the thread that shows output reports it
-                self._terminal.resize(columns, rows)
+            # Either terminal may be gone: SIGHUP or the thread that shows output tells of it.
+            with suppress(OSError, SandboxError):
+                self._terminal.resize(*_size(self._screen))
 
     def _follow_suspension(self, raw: _RawMode) -> None:
         """After SIGTSTP, stop as other programs do, with the terminal as it was."""
@@ -224,15 +224,12 @@ class _Connection:
 
     def _on_resize(self, _signal: int, _frame: FrameType | None) -> None:
         self._resized = True
-        self._wake()
 
     def _on_suspension(self, _signal: int, _frame: FrameType | None) -> None:
         self._suspended = True
-        self._wake()
 
     def _on_end(self, number: int, _frame: FrameType | None) -> None:
         self._signal = number
-        self._wake()
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -244,10 +241,13 @@ class _Connection:
             signal.SIGINT: self._on_end,
             signal.SIGQUIT: self._on_end,
         }
+        # Without this, a signal that arrives just before `select` waits until something else happens.
+        waked = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
             yield
         finally:
+            signal.set_wakeup_fd(waked)
             for number, handler in before.items():
                 signal.signal(number, handler)
 

@@ -9,28 +9,9 @@ import {
   WORDS, type FunctionOffer, type Start,
 } from "./channel.js";
 import { MEMORY_MODULE, MEMORY_NAME, POLL } from "../kernel/module-form.js";
+import { EAGAIN, kindOfTrap, LEFT, Phase } from "./program.js";
 import { SharedGarbage } from "../memory-pressure.js";
 import { onStart } from "#platform/guest";
-
-/** Thrown to leave a program whose process has ended. */
-const LEFT = { left: true };
-
-const EAGAIN = 11;
-
-const enum Phase {
-  None,
-  Unwinding,
-  Rewinding,
-}
-
-/** The names of traps are those of `TrapKind` in engine/protocol.py, by number. */
-const TRAPS: [RegExp, number][] = [
-  [/out of bounds|unaligned/i, 0],
-  [/call stack|recursion/i, 1],
-  [/table|signature|null function|indirect/i, 2],
-  [/divi|remainder|overflow|unrepresentable|float/i, 3],
-  [/unreachable/i, 4],
-];
 
 class Program {
   private readonly channel: Int32Array;
@@ -135,14 +116,14 @@ class Program {
 
   private trapped(error: unknown): void {
     try {
-      this.channel[WORDS] = kindOf(error);
+      this.channel[WORDS] = kindOfTrap(error);
       if (Number.isNaN(this.ask(Operation.Trapped))) {
         try {
           (this.exports.__signal_run as () => void)();
         } catch (again) {
           if (again === LEFT) throw again;
         }
-        this.channel[WORDS] = kindOf(error);
+        this.channel[WORDS] = kindOfTrap(error);
         this.ask(Operation.TrappedAgain);
       }
     } catch (left) {
@@ -199,14 +180,6 @@ class Program {
     this.asyncify("start_rewind", this.buffer);
     this.phase = Phase.Rewinding;
   }
-}
-
-function kindOf(error: unknown): number {
-  if (error instanceof RangeError) return 1;
-  if (error instanceof WebAssembly.Exception) return 5;
-  const message = error instanceof Error ? error.message : "";
-  for (const [pattern, kind] of TRAPS) if (pattern.test(message)) return kind;
-  return 6;
 }
 
 /** How much memory of ended programs may wait to be collected. */

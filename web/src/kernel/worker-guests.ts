@@ -1,6 +1,6 @@
 // The workers in which guests run, and the bell that they ring.
 //
-// Owns `Guests`: starting, answering and ending guests. Rules: a worker runs one program after
+// Owns `WorkerGuests`: starting, answering and ending guests. Rules: a worker runs one program after
 // another; only a guest that computes and has to end costs its worker. Spare workers are started in
 // advance, because a start takes longer than most commands.
 
@@ -8,22 +8,15 @@ import {
   ANSWERED, CALLING, CHANNEL_WORDS, Meaning, MEANING, OPERATION, Operation, RESULT, STATE, WORDS,
   type FunctionOffer, type Start,
 } from "../guest/channel.js";
+import { TRAP_KINDS } from "../guest/program.js";
 import { spawnGuest, type GuestWorker } from "#platform/kernel";
+import { BLOCKED, HANDLE, LEAVE, variablesOf, type GuestHost } from "./guest-host.js";
 import type { Memories } from "./memories.js";
 import type { Service } from "./service.js";
 
-const BLOCKED = 2 ** 40;
-const LEAVE = BLOCKED + 1;
-const HANDLE = BLOCKED + 2;
 /** Workers that wait for a guest. */
 const SPARE_LEAST = 2;
 const SPARE_MOST = 8;
-/** The values of `TrapKind` in engine/protocol.py; a guest's worker sends the index. */
-const TRAP_KINDS = [
-  "out of bounds memory access", "stack overflow", "bad indirect call",
-  "integer division by zero or overflow", "unreachable", "uncaught WebAssembly exception", "trap",
-];
-
 /** A worker for guests, and the channel on which they call. */
 class Seat {
   private readonly memory = new SharedArrayBuffer(4 * CHANNEL_WORDS);
@@ -48,12 +41,7 @@ interface Guest {
   ended: boolean;
 }
 
-function variableOf(line: string): [string, number] {
-  const [name, value] = line.split("\t") as [string, string];
-  return [name, Number(value)];
-}
-
-export class Guests {
+export class WorkerGuests implements GuestHost {
   private readonly guests = new Map<number, Guest>();
   private readonly spare: Seat[] = [];
   private counter = 0;
@@ -94,7 +82,7 @@ export class Guests {
       module: this.memories.module(module),
       memory: this.memories.memory(memory),
       entry,
-      variables: variables ? variables.split("\n").map(variableOf) : [],
+      variables: variablesOf(variables),
       buffer,
       argument,
       bell: this.bell,

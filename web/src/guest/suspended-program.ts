@@ -11,6 +11,7 @@ import { MEMORY_MODULE, MEMORY_NAME } from "../kernel/module-form.js";
 import type { Service } from "../kernel/service.js";
 import type { Turns } from "../kernel/turns.js";
 import type { Start } from "./channel.js";
+import { setTurns } from "./turn-functions.js";
 import { EAGAIN, kindOfTrap, LEFT, Phase, TRAP_KINDS } from "./program.js";
 
 export type ProgramStart = Omit<Start, "channel" | "bell">;
@@ -24,21 +25,13 @@ const { Suspending, promising } = WebAssembly as unknown as {
   promising: (exported: unknown) => (...values: number[]) => Promise<void>;
 };
 
-/** A module with the functions `due` and `yield`, which call imports. A table holds only functions of
- *  WebAssembly. */
-const TURN_FUNCTIONS = new Uint8Array([
-  0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7f,
-  2, 13, 2, 1, 0x74, 1, 0x64, 0, 0, 1, 0x74, 1, 0x79, 0, 0,
-  3, 3, 2, 0, 0, 7, 9, 2, 1, 0x64, 0, 2, 1, 0x79, 0, 3,
-  10, 11, 2, 4, 0, 0x10, 0, 0x0b, 4, 0, 0x10, 1, 0x0b,
-]);
-let turnFunctions: WebAssembly.Module | undefined;
-
 export class SuspendedProgram {
   /** Whether it waits for an answer of the kernel. */
   waits = false;
   private exports!: Record<string, unknown>;
   private answered: ((answer: number) => void) | null = null;
+  /** An answer that came before the program waited for it. */
+  private early: number | null = null;
   private isLeft = false;
   private phase = Phase.None;
   private buffer = 0;
@@ -55,12 +48,16 @@ export class SuspendedProgram {
     void this.turns.next().then(() => this.run());
   }
 
-  /** Python answers the call for which it waits. */
+  /** Python answers the call for which it waits. This may come before the call has returned that it
+   *  waits. */
   answer(result: number): void {
+    if (!this.answered) {
+      this.early = result;
+      return;
+    }
     this.waits = false;
-    const answered = this.answered!;
+    this.answered(result);
     this.answered = null;
-    answered(result);
   }
 
   /** Do not resume it any more. */
@@ -109,6 +106,11 @@ export class SuspendedProgram {
   private meaning(answer: number): Result {
     if (answer < BLOCKED) return answer;
     if (answer === BLOCKED) {
+      if (this.early !== null) {
+        const early = this.early;
+        this.early = null;
+        return this.meaning(early);
+      }
       this.waits = true;
       return new Promise<number>((resolve) => (this.answered = resolve)).then((late) =>
         this.meaning(late));
@@ -152,13 +154,8 @@ export class SuspendedProgram {
 
   private instantiate(): void {
     this.exports = new WebAssembly.Instance(this.begin.module, this.imports()).exports;
-    turnFunctions ??= new WebAssembly.Module(TURN_FUNCTIONS);
-    const { exports } = new WebAssembly.Instance(turnFunctions, {
-      t: { d: () => Number(this.turns.due()), y: new Suspending(() => this.yield()) },
-    });
-    const table = this.exports[TURNS] as WebAssembly.Table;
-    table.set(0, exports.d);
-    table.set(1, exports.y);
+    const suspended = new Suspending(() => this.yield());
+    setTurns(this.exports[TURNS], () => Number(this.turns.due()), suspended);
     for (const [name, value] of this.begin.variables) {
       (this.exports[name] as WebAssembly.Global).value = value | 0;
     }

@@ -127,10 +127,10 @@ export class Memories {
     this.fed = [];
     try {
       // A module that was not valid might refer to what `reshape` adds.
-      if (this.driver === "suspending" && !WebAssembly.validate(bytes)) {
+      if (!WebAssembly.validate(bytes)) {
         return problemForm("is not a valid WebAssembly module");
       }
-      const form = reshape(bytes, this.driver);
+      const form = reshape(bytes, this.driver, true);
       const module = new WebAssembly.Module(form.bytes as BufferSource);
       return this.add({ module, form: withoutBytes(form) });
     } catch (error) {

@@ -47,8 +47,10 @@ const I32 = 0x7f;
 /** How programs run: in workers of their own, or suspended in the kernel's worker. */
 export type Driver = "workers" | "suspending";
 
-/** Rewrite a module. For "suspending", it must be valid. Throws `Refused`. */
-export function reshape(bytes: Uint8Array, driver: Driver): Form {
+/** Rewrite a module. If it counts its work, which is so for "suspending", it must be valid. In a
+ *  worker, that is for programs of guests: engines end a worker only where its program looks whether
+ *  it should end, and a loop of instructions that take long need not. Throws `Refused`. */
+export function reshape(bytes: Uint8Array, driver: Driver, isOfGuest = false): Form {
   const form: Form = {
     bytes, segments: [], firstPages: 0, mostPages: PAGES_MAX,
     imports: [], procedures: [], addresses: [], variables: [], startsThreads: false,
@@ -83,8 +85,11 @@ export function reshape(bytes: Uint8Array, driver: Driver): Form {
     handlers = readExports(new Reader(body(EXPORT)!), form, functions, types, globals);
   }
   if (body(DATA)) parts.put(DATA, readData(new Reader(body(DATA)!), form));
-  if (driver === "workers") addPolls(parts, form, types, functions.length);
-  else addFuel(parts, functions.length, handlers);
+  if (driver === "suspending") addFuel(parts, functions.length, handlers);
+  else {
+    const added = addPolls(parts, form, types, functions.length) ? 1 : 0;
+    if (isOfGuest) addFuel(parts, functions.length + added, -1);
+  }
   parts.remove(MEMORY);
   const shared = driver === "workers" ? 2 : 0;
   parts.append(IMPORT, [
@@ -194,18 +199,20 @@ function readData(reader: Reader, form: Form): number[] {
   return rest;
 }
 
-/** Let the program look at its signal flag in every loop, if it has one. */
+/** Let the program look at its signal flag in every loop, if it has one: whether a
+ *  function was added. */
 function addPolls(
   parts: Sections, form: Form, types: (string | null)[], functionCount: number,
-): void {
+): boolean {
   const flag = form.addresses.find(([name]) => name === "__signal_flag")?.[1];
   const syscall = form.imports.findIndex((pair) => pair.join(".") === "linux.syscall");
   const type = types.indexOf("");
-  if (flag === undefined || syscall < 0 || type < 0 || !parts.body(CODE)) return;
-  if (flag % 4 || flag + 4 > form.firstPages * 65536) return;
-  if (!form.procedures.includes(HANDLERS)) return;
+  if (flag === undefined || syscall < 0 || type < 0 || !parts.body(CODE)) return false;
+  if (flag % 4 || flag + 4 > form.firstPages * 65536) return false;
+  if (!form.procedures.includes(HANDLERS)) return false;
   const code = withPolls(parts.body(CODE)!, flag, functionCount, syscall);
-  if (code === null) return;
+  if (code === null) return false;
   parts.append(FUNCTION, leb(type));
   parts.put(CODE, code);
+  return true;
 }

@@ -5,7 +5,7 @@
 // advance, because a start takes longer than most commands.
 
 import {
-  ANSWERED, CALLING, CHANNEL_WORDS, Meaning, MEANING, OPERATION, Operation, RESULT, STATE, WORDS,
+  ANSWERED, CALLING, CHANNEL_WORDS, Meaning, MEANING, OPERATION, Operation, OVER, RESULT, STATE, WORDS,
   type FunctionOffer, type Start,
 } from "../guest/channel.js";
 import { TRAP_KINDS } from "../guest/program.js";
@@ -17,11 +17,16 @@ import type { Service } from "./service.js";
 /** Workers that wait for a guest. */
 const SPARE_LEAST = 2;
 const SPARE_MOST = 8;
+/** How long a worker may take to leave a program that has ended. Programs may catch the exception by
+ *  which they should leave. */
+const LEAVING_MS = 5_000;
 /** A worker for guests, and the channel on which they call. */
 class Seat {
   private readonly memory = new SharedArrayBuffer(4 * CHANNEL_WORDS);
   readonly channel = new Int32Array(this.memory);
   private readonly worker: GuestWorker = spawnGuest();
+  /** When its program ended, while the worker leaves it. */
+  endedAt = 0;
 
   /** Run a program as soon as the last one has been left. */
   start(start: Omit<Start, "channel">): void {
@@ -44,6 +49,8 @@ interface Guest {
 export class WorkerGuests implements GuestHost {
   private readonly guests = new Map<number, Guest>();
   private readonly spare: Seat[] = [];
+  private readonly leaving = new Set<Seat>();
+  private sweep: ReturnType<typeof setTimeout> | null = null;
   private counter = 0;
   private readonly bell = new SharedArrayBuffer(4);
   private readonly bellWord = new Int32Array(this.bell);
@@ -115,9 +122,29 @@ export class WorkerGuests implements GuestHost {
     while (this.spare.length < SPARE_LEAST) this.spare.unshift(new Seat());
   }
 
+  /** A worker leaves the program that it has run. */
   private giveBack(seat: Seat): void {
-    if (this.spare.length < SPARE_MOST) this.spare.push(seat);
-    else setTimeout(() => seat.terminate(), 1000); // it still has to leave its program
+    seat.endedAt = performance.now();
+    this.leaving.add(seat);
+    this.sweep ??= setTimeout(() => this.endSlow(), LEAVING_MS);
+  }
+
+  private endSlow(): void {
+    for (const seat of this.leaving) {
+      if (performance.now() - seat.endedAt < LEAVING_MS) continue;
+      this.leaving.delete(seat);
+      seat.terminate();
+    }
+    this.sweep = this.leaving.size ? setTimeout(() => this.endSlow(), LEAVING_MS) : null;
+  }
+
+  private reuse(): void {
+    for (const seat of this.leaving) {
+      if (Atomics.load(seat.channel, STATE) !== OVER) continue;
+      this.leaving.delete(seat);
+      if (this.spare.length < SPARE_MOST) this.spare.push(seat);
+      else seat.terminate();
+    }
   }
 
   // The bell.
@@ -133,6 +160,7 @@ export class WorkerGuests implements GuestHost {
   }
 
   private serve(): void {
+    if (this.leaving.size) this.reuse();
     for (const [number, guest] of this.guests) {
       const channel = guest.seat.channel;
       if (!guest.waits && Atomics.load(channel, STATE) === CALLING) {

@@ -97,11 +97,19 @@ describe("what a page may lack", { skip }, () => {
     },
   });
 
-  test("L181: cross-origin isolation: the message names the headers", { timeout: 60_000 }, async () => {
-    const error = await create({ isolated: false });
+  /** The page cannot suspend programs either. */
+  const withoutSuspending = (script = "") => withScript(`delete WebAssembly.Suspending; ${script}`);
+
+  test("cross-origin isolation: programs run in the kernel's worker", { timeout: 60_000 }, async () => {
+    assert.equal((await create({ isolated: false })).message, "it says 42");
+  });
+
+  test("isolation and stack switching: the message names the headers", { timeout: 60_000 }, async () => {
+    const error = await create({ isolated: false, ...withoutSuspending() });
     assert.equal(error.name, "HostError");
     assert.match(error.message, /Cross-Origin-Opener-Policy: same-origin/);
     assert.match(error.message, /Cross-Origin-Embedder-Policy: require-corp/);
+    assert.match(error.message, /WebAssembly\.Suspending \(Chrome or Edge 137\)/);
   });
 
   test("a secure context: the message names https", { timeout: 60_000 }, async () => {
@@ -110,15 +118,16 @@ describe("what a page may lack", { skip }, () => {
     assert.match(error.message, /not in a secure context.*https, or from localhost/);
   });
 
-  test("shared memory: the message says so", { timeout: 60_000 }, async () => {
-    const error = await create(withScript("delete globalThis.SharedArrayBuffer"));
-    assert.equal(error.name, "HostError");
-    assert.match(error.message, /SharedArrayBuffer.*newer browser/);
+  test("Atomics.waitAsync: programs run in the kernel's worker", { timeout: 60_000 }, async () => {
+    assert.equal((await create(withScript("delete Atomics.waitAsync"))).message, "it says 42");
   });
 
-  test("Atomics.waitAsync: the message asks for a newer browser", { timeout: 60_000 }, async () => {
-    const error = await create(withScript("delete Atomics.waitAsync"));
-    assert.match(error.message, /Atomics\.waitAsync.*newer browser/);
+  test("shared memory and stack switching: the message says so", { timeout: 60_000 }, async () => {
+    for (const lost of ["globalThis.SharedArrayBuffer", "Atomics.waitAsync"]) {
+      const error = await create(withoutSuspending(`delete ${lost}`));
+      assert.equal(error.name, "HostError");
+      assert.match(error.message, /SharedArrayBuffer or no Atomics\.waitAsync.*newer browser/);
+    }
   });
 
   test("workers: the message names the age of the browser", { timeout: 60_000 }, async () => {

@@ -30,6 +30,7 @@ interface Outcome {
 interface Lack {
   isolated?: boolean;
   change?: (path: string) => string | null;
+  hold?: (path: string) => Promise<unknown>;
   prepare?: (page: Page, origin: string) => Promise<unknown>;
   address?: (origin: string) => string;
 }
@@ -57,6 +58,26 @@ async function keeping(bytes: number): Promise<Outcome> {
     const { name, message, errno } = error as Outcome;
     return { name, message, ...(errno ? { errno } : {}) };
   }
+}
+
+/** Runs in the page: what other programs do while one waits for bytes of the image. `hold` says
+ *  whether the server answers. */
+async function waiting(commands: string[]): Promise<Outcome> {
+  const { api, hold } = globalThis as any;
+  const sandbox = await api.Sandbox.create();
+  const warm = "echo $(echo $(echo a | cat)); ls / | head -1";
+  await sandbox.run(warm);
+  await hold(true);
+  const slow = commands.map((command) => sandbox.run(command));
+  let ended = 0;
+  for (const run of slow) void run.then(() => ended++);
+  const others = [];
+  for (let round = 0; round < 3; round++) others.push((await sandbox.run(warm)).stdout);
+  const early = ended;
+  await hold(false);
+  const codes = (await Promise.all(slow)).map(({ exitCode }: { exitCode: number }) => exitCode);
+  sandbox.destroy();
+  return { name: "none", message: JSON.stringify({ early, others: new Set(others).size, codes }) };
 }
 
 describe("what a page may lack", { skip }, () => {
@@ -168,6 +189,25 @@ describe("what a page may lack", { skip }, () => {
   test("room in a cache: everything works without it", { timeout: 60_000 }, async () => {
     assert.equal((await create(withQuota(100_000))).message, "it says 42");
   });
+
+  for (const isolated of [true, false]) {
+    const where = isolated ? "isolated" : "not isolated";
+    test(`a quick server: only those wait who read (${where})`, { timeout: 60_000 }, async () => {
+      let release = () => {};
+      let held: Promise<void> | null = null;
+      const commands = ["cat /usr/libexec/git-core/git-filter-branch", "ls /usr/lib/python/black"];
+      const lack: Lack = {
+        isolated,
+        hold: async (path) => (path.endsWith(".bin") ? held : undefined),
+        prepare: (page) => page.exposeFunction("hold", (wanted: boolean) => {
+          release();
+          held = wanted ? new Promise<void>((resolve) => (release = resolve)) : null;
+        }),
+      };
+      const { message } = await found(lack, waiting, commands);
+      assert.deepEqual(JSON.parse(message), { early: 0, others: 1, codes: [0, 0] });
+    });
+  }
 
   test("the right to store: the message says how to give it", { timeout: 60_000 }, async () => {
     const denied = "Promise.reject(new DOMException('denied', 'SecurityError'))";

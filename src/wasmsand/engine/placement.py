@@ -41,7 +41,7 @@ class Place:
     def __init__(self, creator: Place | None) -> None:
         """For the calling thread, which `creator` has started."""
         self._native = get_native_id()
-        self._allowed = processors() if creator is None else creator._allowed
+        self._allowed: frozenset[int] = processors() if creator is None else creator._allowed
         self._processor: int | None = None if creator is None else creator._processor
         """The processor on which it has to stay; None if it may use all that are allowed."""
         self._ticks = 0

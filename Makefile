@@ -38,7 +38,7 @@ help:
 	@echo '  make build         build the whole user space from source; cached'
 	@echo '  make packages      build the second stage too: Python with numpy, pandas, scipy, ...; takes long'
 	@echo '  make v86           build the Linux machine of v86 mode'
-	@echo '  make bench         measure all timings, WebAssembly and native side by side'
+	@echo '  make bench         measure all timings beside native programs and other sandboxes, renew the tables'
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
 	@echo '  make docs          build the documentation site in build/site; fail on a broken link'
@@ -102,7 +102,7 @@ test: lint build packages-if-cached v86-if-possible $(EXTRAS)
 	@scripts/web_tests
 
 bench: build
-	$(BIN)/wasmsand bench $(ARGS)
+	$(BIN)/python -m bench.renew $(ARGS)
 
 conformance: build
 	$(BIN)/python -m conformance $(ARGS)

@@ -21,6 +21,7 @@ from wasmsand.cli import (
     cp,
     delegated,
     doctor,
+    fleet,
     fork,
     kill,
     line,
@@ -56,6 +57,7 @@ examples:
   wasmsand shell                              open an interactive bash; exit or Ctrl-D ends it
   wasmsand rpc                                serve JSON-RPC on standard input and output
   wasmsand serve                              serve sandboxes over HTTP, on http://127.0.0.1:8750
+  wasmsand fleet up --local --nodes 3         serve them on several nodes, with Ray
   wasmsand playground --open                  serve a page in which a sandbox runs
   wasmsand mcp                                serve tools to a client of the Model Context Protocol
   wasmsand doctor                             check the installation and say how to fix it
@@ -107,6 +109,7 @@ _SUBCOMMANDS: Mapping[str, Subcommand] = {
     "attach": attach,
     "rpc": rpc,
     "serve": serve,
+    "fleet": fleet,
     "mcp": mcp,
     "playground": playground,
     "doctor": doctor,

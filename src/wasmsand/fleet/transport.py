@@ -10,7 +10,6 @@ for a host has a deadline.
 from __future__ import annotations
 
 import http.client
-import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -158,10 +157,12 @@ class FleetTransport(Transport):
 
 
 def _answers(place: HostPlace) -> bool:
-    """Whether a server accepts connections there."""
-    name, _, port = place.url.rpartition("//")[2].rpartition(":")
+    """Whether a server answers there. One that is being killed may still accept connections."""
+    probe = http.client.HTTPConnection(place.url.removeprefix("http://"), timeout=_PROBE_SECONDS)
     try:
-        socket.create_connection((name.strip("[]"), int(port)), _PROBE_SECONDS).close()
-    except OSError:
+        probe.request("GET", "/healthz")
+        return probe.getresponse().status < 500
+    except (OSError, http.client.HTTPException):
         return False
-    return True
+    finally:
+        probe.close()

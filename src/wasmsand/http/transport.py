@@ -335,7 +335,13 @@ def _write(
 
 def _is_readable(connection: socket.socket | None) -> bool:
     """Whether an idle connection is readable, which means that the server closed it."""
-    return connection is None or bool(select.select([connection], [], [], 0)[0])
+    if connection is None:
+        return True
+    if not hasattr(select, "poll"):  # Windows, where select has no highest descriptor
+        return bool(select.select([connection], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _watch_the_peer(connection: socket.socket) -> None:

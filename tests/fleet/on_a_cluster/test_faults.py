@@ -1,5 +1,7 @@
-"""Nodes, servers and hosts that are lost, drained or slow. The tests are in this order because
-nodes that are lost do not come back."""
+"""Nodes, servers and hosts that are lost, drained or slow.
+
+The tests are in this order because nodes that are lost do not come back, and because Ray chooses
+where a host starts again: the first tests need hosts on all nodes."""
 
 from __future__ import annotations
 
@@ -42,6 +44,104 @@ def home(fleet: Fleet, name: str) -> Home:
 
 def server_pid(fleet: Fleet, name: str) -> int:
     return int(home(fleet, name).ask("server_pid", time.monotonic() + _PATIENCE_SECONDS))
+
+
+class Worker(threading.Thread):
+    """Uses one sandbox until it is told to stop, or the sandbox is lost."""
+
+    def __init__(self, sandbox: Sandbox, stopping: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.sandbox = sandbox
+        self._stopping = stopping
+        self.done = 0
+        self.uncertain = 0
+        self.loss: Exception | None = None
+        self.bug: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                try:
+                    assert self.sandbox.commands.run("cat first").stdout == "first"
+                    self.done += 1
+                except ServerError as error:
+                    if error.code not in ("host_lost", "worker_lost"):
+                        raise
+                    self.uncertain += 1
+        except SandboxClosedError as loss:
+            self.loss = loss
+        except Exception as bug:
+            self.bug = bug
+
+
+def _begun(fleet: Fleet, count: int, nodes: set[str], *, is_stored: bool) -> list[Sandbox]:
+    """At least `count` sandboxes with a file, some of them on these nodes."""
+    made: list[Sandbox] = []
+    while len(made) < count or not nodes & {place_of(each).node for each in made}:
+        sandbox = Sandbox.connect(fleet.url)
+        sandbox.files.write("first", "first")
+        if is_stored:
+            sandbox.pause()
+        made.append(sandbox)
+        assert len(made) < 20 * count + 50, "no host is on these nodes"
+    return made
+
+
+def test_a_drained_node_loses_nothing(nodes: LocalNodes, stored: Fleet) -> None:
+    head = nodes.nodes[0].node_id
+    made = _begun(stored, 1, {each.node_id for each in nodes.nodes[1:]}, is_stored=True)
+    sandbox = next(each for each in made if place_of(each).node != head)
+    node = place_of(sandbox).node
+    shell = sandbox.shell()
+    shell.run("x=5; cd /tmp; echo kept > file")
+    moved = [each.name for each in stored.status() if each.node == node]
+    assert stored.drain(node[:16]) == moved
+    assert shell.run("echo $x; pwd; cat file").stdout == "5\n/tmp\nkept\n"
+    assert node not in {each.node for each in stored.status()}
+    for each in made:
+        each.kill()
+    nodes.lose(next(each for each in nodes.nodes if each.node_id == node))
+    nodes.add()
+
+
+def test_a_fleet_without_a_store_is_not_drained_by_mistake(unstored: Fleet) -> None:
+    wait_until(lambda: is_serving(unstored))
+    with pytest.raises(ServerError) as caught:
+        unstored.drain(unstored.status()[0].node)
+    assert caught.value.code == "no_store"
+    assert is_serving(unstored)
+
+
+def test_nodes_are_killed_while_sandboxes_work(
+    nodes: LocalNodes, stored: Fleet, unstored: Fleet
+) -> None:
+    victims: list[Any] = nodes.nodes[1:]
+    lost_nodes = {each.node_id for each in victims}
+    kept = _begun(stored, SANDBOXES // 2, lost_nodes, is_stored=True)
+    others = _begun(unstored, SANDBOXES // 2, lost_nodes, is_stored=False)
+    doomed = [each for each in others if place_of(each).node in lost_nodes]
+    stopping = threading.Event()
+    workers = [Worker(each, stopping) for each in kept + others]
+    for worker in workers:
+        worker.start()
+    wait_until(lambda: all(worker.done for worker in workers))
+    for victim in list(victims):
+        nodes.lose(victim)
+    wait_until(lambda: all(w.loss for w in workers if w.sandbox in doomed))
+    counts = {worker: worker.done for worker in workers}
+    wait_until(lambda: all(w.done > n or w.loss or w.bug for w, n in counts.items()))
+    stopping.set()
+    for worker in workers:
+        worker.join(_PATIENCE_SECONDS)
+    assert not any(worker.is_alive() for worker in workers)
+    assert [worker.bug for worker in workers if worker.bug] == []
+    losses = {worker.sandbox: worker.loss for worker in workers if worker.loss}
+    assert set(losses) == set(doomed)
+    assert Counter(type(loss) for loss in losses.values()) == {SandboxCrashedError: len(doomed)}
+    assert {place_of(each).node for each in kept}.isdisjoint(lost_nodes)
+    for sandbox in kept:
+        assert sandbox.commands.run("cat first").stdout == "first"
+        sandbox.kill()
 
 
 def test_a_node_that_answers_slowly_gets_no_new_sandboxes(unstored: Fleet) -> None:
@@ -101,100 +201,3 @@ def test_a_request_on_its_way_is_not_repeated(stored: Fleet) -> None:
         assert isinstance(outcome[0], ServerError)
         assert outcome[0].code == "host_lost"
         assert sandbox.commands.run("echo on").stdout == "on\n"
-
-
-class Worker(threading.Thread):
-    """Uses one sandbox until it is told to stop, or the sandbox is lost."""
-
-    def __init__(self, sandbox: Sandbox, stopping: threading.Event) -> None:
-        super().__init__(daemon=True)
-        self.sandbox = sandbox
-        self._stopping = stopping
-        self.done = 0
-        self.uncertain = 0
-        self.loss: Exception | None = None
-        self.bug: Exception | None = None
-
-    def run(self) -> None:
-        try:
-            while not self._stopping.is_set():
-                try:
-                    assert self.sandbox.commands.run("cat first").stdout == "first"
-                    self.done += 1
-                except ServerError as error:
-                    if error.code not in ("host_lost", "worker_lost"):
-                        raise
-                    self.uncertain += 1
-        except SandboxClosedError as loss:
-            self.loss = loss
-        except Exception as bug:
-            self.bug = bug
-
-
-def _begun(fleet: Fleet, count: int, nodes: set[str], *, is_stored: bool) -> list[Sandbox]:
-    """At least `count` sandboxes with a file, some of them on these nodes."""
-    made: list[Sandbox] = []
-    while len(made) < count or not nodes & {place_of(each).node for each in made}:
-        sandbox = Sandbox.connect(fleet.url)
-        sandbox.files.write("first", "first")
-        if is_stored:
-            sandbox.pause()
-        made.append(sandbox)
-    return made
-
-
-def test_a_drained_node_loses_nothing(nodes: LocalNodes, stored: Fleet) -> None:
-    head = nodes.nodes[0].node_id
-    made = _begun(stored, 1, {each.node_id for each in nodes.nodes[1:]}, is_stored=True)
-    sandbox = next(each for each in made if place_of(each).node != head)
-    node = place_of(sandbox).node
-    shell = sandbox.shell()
-    shell.run("x=5; cd /tmp; echo kept > file")
-    moved = [each.name for each in stored.status() if each.node == node]
-    assert stored.drain(node[:16]) == moved
-    assert shell.run("echo $x; pwd; cat file").stdout == "5\n/tmp\nkept\n"
-    assert node not in {each.node for each in stored.status()}
-    for each in made:
-        each.kill()
-    nodes.lose(next(each for each in nodes.nodes if each.node_id == node))
-    nodes.add()
-
-
-def test_a_fleet_without_a_store_is_not_drained_by_mistake(unstored: Fleet) -> None:
-    wait_until(lambda: is_serving(unstored))
-    with pytest.raises(ServerError) as caught:
-        unstored.drain(unstored.status()[0].node)
-    assert caught.value.code == "no_store"
-    assert is_serving(unstored)
-
-
-def test_nodes_are_killed_while_sandboxes_work(
-    nodes: LocalNodes, stored: Fleet, unstored: Fleet
-) -> None:
-    victims: list[Any] = nodes.nodes[1:]
-    lost_nodes = {each.node_id for each in victims}
-    kept = _begun(stored, SANDBOXES // 2, lost_nodes, is_stored=True)
-    others = _begun(unstored, SANDBOXES // 2, lost_nodes, is_stored=False)
-    doomed = [each for each in others if place_of(each).node in lost_nodes]
-    stopping = threading.Event()
-    workers = [Worker(each, stopping) for each in kept + others]
-    for worker in workers:
-        worker.start()
-    wait_until(lambda: all(worker.done for worker in workers))
-    for victim in list(victims):
-        nodes.lose(victim)
-    wait_until(lambda: all(w.loss for w in workers if w.sandbox in doomed))
-    counts = {worker: worker.done for worker in workers}
-    wait_until(lambda: all(w.done > n or w.loss or w.bug for w, n in counts.items()))
-    stopping.set()
-    for worker in workers:
-        worker.join(_PATIENCE_SECONDS)
-    assert not any(worker.is_alive() for worker in workers)
-    assert [worker.bug for worker in workers if worker.bug] == []
-    losses = {worker.sandbox: worker.loss for worker in workers if worker.loss}
-    assert set(losses) == set(doomed)
-    assert Counter(type(loss) for loss in losses.values()) == {SandboxCrashedError: len(doomed)}
-    assert {place_of(each).node for each in kept}.isdisjoint(lost_nodes)
-    for sandbox in kept:
-        assert sandbox.commands.run("cat first").stdout == "first"
-        sandbox.kill()

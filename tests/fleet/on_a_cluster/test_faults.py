@@ -201,3 +201,11 @@ def test_a_request_on_its_way_is_not_repeated(stored: Fleet) -> None:
         assert isinstance(outcome[0], ServerError)
         assert outcome[0].code == "host_lost"
         assert sandbox.commands.run("echo on").stdout == "on\n"
+
+
+@pytest.mark.xfail(strict=True, reason="L234: a fleet does not balance what runs")
+def test_a_node_that_joins_gets_a_host(nodes: LocalNodes, stored: Fleet) -> None:
+    wait_until(lambda: is_serving(stored))
+    joined = nodes.add().node_id
+    fleet = Fleet.up(nodes.address, name="stored", serve_options=())  # creates what is missing
+    assert joined in {each.node for each in fleet.status()}

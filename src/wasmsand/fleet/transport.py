@@ -10,6 +10,7 @@ for a host has a deadline.
 from __future__ import annotations
 
 import http.client
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -31,6 +32,8 @@ _FULL: Final = frozenset({"server_full", "quota_exceeded"})
 class FleetTransport(Transport):
     """Sends requests to one host, wherever it is."""
 
+    has_stable_address = False
+
     def __init__(self, home: Home, *, is_bound: bool, others: Sequence[Home] = ()) -> None:
         """`is_bound`: the requests are about a sandbox of this host. Otherwise the first request
         creates one; if the host cannot take it, it goes to one of the `others`."""
@@ -38,6 +41,7 @@ class FleetTransport(Transport):
         self._others = list(others)
         self._is_bound = is_bound
         self._place = home.place()
+        self._owner = os.getpid()
         super().__init__(self._place.url, self._place.token)
 
     def another(self) -> Transport:
@@ -125,11 +129,13 @@ class FleetTransport(Transport):
     def _follow(self, place: HostPlace, until: float, error: Exception) -> None:
         """Wait until the host of a failed request is at its next place. Raises `error` if it is
         where it was and answers: then something else is wrong."""
+        if os.getpid() != self._owner:
+            raise error  # Ray cannot be used in a forked process
         while True:
             found = self._home.look(until)
             if found.generation != place.generation:
                 break
-            if not (isinstance(error, ServerError)) and _answers(found):
+            if not isinstance(error, ServerError) and _answers(found):
                 raise error
             if time.monotonic() > until:
                 raise error

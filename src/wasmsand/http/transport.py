@@ -39,6 +39,9 @@ Content = bytes | Iterable[bytes] | None
 class Transport:
     """Sends requests to one server."""
 
+    has_stable_address = True
+    """Whether users may know the server's URL, and have a token for it."""
+
     def __init__(self, url: str, token: str | None) -> None:
         """Raises `ValueError` for an invalid URL or token."""
         self._aim(url, token)

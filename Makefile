@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: v86 help demo test lint check build packages packages-if-cached v86-if-possible bench conformance fuzz docs wheel playground-page web web-test clean
+.PHONY: v86 help demo test lint check build packages packages-if-cached v86-if-possible bench conformance fuzz soak docs wheel playground-page web web-test clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -23,6 +23,8 @@ ARGS ?=
 # Seconds of fuzzing for all targets together: in `make fuzz`, and in `make test`.
 SECONDS_ ?= 600
 TEST_SECONDS := 60
+# Length of `make soak`.
+MINUTES ?= 10
 # Hundreds of tests watch processes, clocks and terminals of a machine that others use too. A
 # failure counts only if the test fails again when it runs alone; both failures are printed.
 # build/flaky-tests.md lists the tests that passed only at the second try. They must be fixed.
@@ -41,6 +43,7 @@ help:
 	@echo '  make bench         measure all timings beside native programs and other sandboxes, renew the tables'
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
+	@echo '  make soak          run commands for MINUTES=10 minutes while workers die, the disk fills and clients vanish'
 	@echo '  make docs          build the documentation site in build/site; fail on a broken link'
 	@echo '  make wheel         build dist/*.whl: the programs, portable and compiled for this kind of machine'
 	@echo '  make web           build the npm package and the playground in web/; needs npm and a built user space'
@@ -53,10 +56,10 @@ $(STAMP): pyproject.toml scripts/make_venv
 	@scripts/make_venv "$(PYTHON)" "$(VENV)"
 	@touch $@
 
-# Packages that only tests and the site need: agent frameworks, mkdocs.
+# Packages that only tests and the site need: agent frameworks, Ray, mkdocs.
 $(EXTRAS): $(STAMP)
-	@echo 'make: installing the supported agent frameworks, and mkdocs for the site'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[adapters,docs]'
+	@echo 'make: installing the supported agent frameworks, Ray, and mkdocs for the site'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[adapters,docs,fleet]'
 	@touch $@
 
 demo: $(STAMP)
@@ -109,6 +112,9 @@ conformance: build
 
 fuzz: $(STAMP)
 	$(BIN)/python -m fuzz --seconds $(SECONDS_) $(ARGS)
+
+soak: build
+	$(BIN)/python -m bench.soak_faults --minutes $(MINUTES) $(ARGS)
 
 docs: $(EXTRAS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -17,6 +17,30 @@ from typing import Final, Protocol, cast
 
 from wasmsand import __version__
 from wasmsand.cli import delegated, line
+from wasmsand.cli import (
+    attach,
+    completion,
+    cp,
+    delegated,
+    doctor,
+    fleet,
+    fork,
+    kill,
+    line,
+    load,
+    ls,
+    mcp,
+    playground,
+    ps,
+    python,
+    restore,
+    rpc,
+    run,
+    serve,
+    shell,
+    snapshot,
+    warm,
+)
 from wasmsand.cli.failure import EXIT_USAGE, CliError
 from wasmsand.cli.splitting import options_of, refuse_options, split_at_command, suggestion
 
@@ -35,6 +59,7 @@ examples:
   wasmsand shell                              open an interactive bash; exit or Ctrl-D ends it
   wasmsand rpc                                serve JSON-RPC on standard input and output
   wasmsand serve                              serve sandboxes over HTTP, on http://127.0.0.1:8750
+  wasmsand fleet up --local --nodes 3         serve them on several nodes, with Ray
   wasmsand playground --open                  serve a page in which a sandbox runs
   wasmsand mcp                                serve tools to a client of the Model Context Protocol
   wasmsand doctor                             check the installation and say how to fix it
@@ -96,6 +121,28 @@ _SUBCOMMANDS: Final = (
 
 def _subcommand(name: str) -> Subcommand:
     return cast("Subcommand", import_module(f"wasmsand.cli.{name}"))
+_SUBCOMMANDS: Mapping[str, Subcommand] = {
+    "run": run,
+    "shell": shell,
+    "python": python,
+    "load": load,
+    "snapshot": snapshot,
+    "restore": restore,
+    "fork": fork,
+    "cp": cp,
+    "ls": ls,
+    "ps": ps,
+    "kill": kill,
+    "attach": attach,
+    "rpc": rpc,
+    "serve": serve,
+    "fleet": fleet,
+    "mcp": mcp,
+    "playground": playground,
+    "doctor": doctor,
+    "warm": warm,
+    "completion": completion,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,9 +1,9 @@
 """The `wasmsand` command.
 
-Owns the list of subcommands; each has its own file, which is a `Subcommand`. Rules: a
-subcommand imports the machine only when it is executed, so that `--help` is fast. A failure of
-wasmsand itself is one line on standard error; its exit statuses are in `failure`. A subcommand that
-needs an optional package says how to install it.
+Owns the list of subcommands; each has its own file, which is a `Subcommand`. Rules: only the
+subcommand that is used is imported, and it imports the machine only when it is executed. A failure
+of wasmsand itself is one line on standard error; its exit statuses are in `failure`. A subcommand
+that needs an optional package says how to install it.
 """
 
 from __future__ import annotations
@@ -12,32 +12,11 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, cast
+from importlib import import_module
+from typing import Final, Protocol, cast
 
 from wasmsand import __version__
-from wasmsand.cli import (
-    attach,
-    completion,
-    cp,
-    delegated,
-    doctor,
-    fork,
-    kill,
-    line,
-    load,
-    ls,
-    mcp,
-    playground,
-    ps,
-    python,
-    restore,
-    rpc,
-    run,
-    serve,
-    shell,
-    snapshot,
-    warm,
-)
+from wasmsand.cli import delegated, line
 from wasmsand.cli.failure import EXIT_USAGE, CliError
 from wasmsand.cli.splitting import options_of, refuse_options, split_at_command, suggestion
 
@@ -92,27 +71,31 @@ class Subcommand(Protocol):
         """Run the subcommand and return its exit status."""
 
 
-_SUBCOMMANDS: Mapping[str, Subcommand] = {
-    "run": run,
-    "shell": shell,
-    "python": python,
-    "load": load,
-    "snapshot": snapshot,
-    "restore": restore,
-    "fork": fork,
-    "cp": cp,
-    "ls": ls,
-    "ps": ps,
-    "kill": kill,
-    "attach": attach,
-    "rpc": rpc,
-    "serve": serve,
-    "mcp": mcp,
-    "playground": playground,
-    "doctor": doctor,
-    "warm": warm,
-    "completion": completion,
-}
+_SUBCOMMANDS: Final = (
+    "run",
+    "shell",
+    "python",
+    "load",
+    "snapshot",
+    "restore",
+    "fork",
+    "cp",
+    "ls",
+    "ps",
+    "kill",
+    "attach",
+    "rpc",
+    "serve",
+    "mcp",
+    "playground",
+    "doctor",
+    "warm",
+    "completion",
+)
+
+
+def _subcommand(name: str) -> Subcommand:
+    return cast("Subcommand", import_module(f"wasmsand.cli.{name}"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -123,7 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return delegated.execute(words[0], words[1:])
         if words and words[0] == "line":
             return line.main(words[1:])
-        arguments = _parsed(make_parser(), words)
+        known = words[:1] if words and words[0] in _SUBCOMMANDS else _SUBCOMMANDS
+        arguments = _parsed(make_parser(known), words)
         return cast("Callable[[argparse.Namespace], int]", arguments.execute)(arguments)
     except CliError as failure:
         print(f"wasmsand: {failure}", file=sys.stderr)
@@ -146,13 +130,14 @@ def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Names
             file=sys.stderr,
         )
         parser.exit(EXIT_USAGE)
-    module = _SUBCOMMANDS.get(name)
-    before = getattr(module, "BEFORE_COMMAND", None)
+    if name not in _SUBCOMMANDS:
+        return parser.parse_args(words)
+    before = getattr(_subcommand(name), "BEFORE_COMMAND", None)
     if before is None:
         return parser.parse_args(words)
     own, command = split_at_command(commands[name], words[1:], before)
     arguments = parser.parse_args([name, *own])
-    if module is not python:
+    if name != "python":
         refuse_options(commands[name], command)
     arguments.command = command
     return arguments
@@ -170,15 +155,16 @@ def options_of_command(parser: argparse.ArgumentParser, name: str) -> list[str]:
     return options_of(_subparsers(parser)[name])
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def make_parser(names: Sequence[str] = _SUBCOMMANDS) -> argparse.ArgumentParser:
+    """The whole command line, or that of some subcommands."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog="wasmsand", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=raw
     )
     parser.add_argument("--version", action="version", version=f"wasmsand {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, command in _SUBCOMMANDS.items():
+    for name in names:
+        command = _subcommand(name)
         subparser = subparsers.add_parser(
             name,
             help=command.HELP,

@@ -96,10 +96,11 @@ class SklearnSuite(PackageSuite):
     files = (
         *(
             f"sklearn/{part}/tests/test_*.py"
-            for part in ("cluster", "compose", "decomposition", "ensemble", "feature_extraction",
-                         "feature_selection", "impute", "linear_model", "metrics", "mixture",
-                         "model_selection", "neighbors", "neural_network", "preprocessing", "svm",
-                         "tree")
+            for part in ("cluster", "compose", "decomposition", "ensemble",
+                         "ensemble/_hist_gradient_boosting", "feature_extraction",
+                         "feature_selection", "impute", "linear_model", "linear_model/_glm",
+                         "metrics", "metrics/cluster", "mixture", "model_selection", "neighbors",
+                         "neural_network", "preprocessing", "svm", "tree")
         ),
         "sklearn/tests/test_dummy.py",
         "sklearn/tests/test_naive_bayes.py",

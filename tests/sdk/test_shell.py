@@ -264,7 +264,6 @@ def test_writing_to_the_shells_own_descriptors_does_no_harm(
         assert shell.run("echo still fine").stdout == "still fine\n"
 
 
-@pytest.mark.not_by("http", reason="L165")
 def test_a_result_tells_what_the_sandbox_refused(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox(network=["allowed.test"])
     with sandbox.shell() as shell:

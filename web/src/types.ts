@@ -32,6 +32,9 @@ export interface SandboxOptions {
   network?: string[] | NetworkOptions;
   /** Whether Python may start from a stored memory, which is quicker. Default true. */
   fastStart?: boolean;
+  /** How programs run: "workers", each in a worker of its own, or "suspending", in the kernel's
+   *  worker. Default: "workers" where shared memory is allowed. `Sandbox.boot.driver` says which. */
+  driver?: "workers" | "suspending";
 }
 
 /** Options of a sandbox on a server. Those of a new sandbox cannot be given together with `id`. */

@@ -52,6 +52,7 @@ class PandasSuite(PackageSuite):
             "groupby/test_*", "groupby/aggregate/test_aggregate",
             "indexes/test_*", "indexes/*/test_*", "indexing/test_*", "indexing/multiindex/test_*",
             "io/excel/test_*", "io/formats/test_*", "io/json/test_*", "io/parser/test_*",
+            "io/parser/*/test_*",
             "io/test_html", "io/test_pickle",
             "reductions/test_*", "resample/test_*", "reshape/test_*", "reshape/concat/test_*",
             "reshape/merge/test_*",

@@ -71,6 +71,8 @@ def test_sandboxes_that_were_killed_or_dropped_leave_nothing_behind(
     memory, threads, descriptors = private_bytes(), threading.active_count(), open_descriptors()
     use_up(many)
     gc.collect()
-    assert threading.active_count() <= threads
+    # The pool has as many threads as were once busy at the same time; one left behind by each
+    # sandbox would be many more.
+    assert threading.active_count() < threads + 10
     assert open_descriptors() <= descriptors
     assert private_bytes() - memory < 8_000_000

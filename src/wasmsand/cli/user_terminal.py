@@ -241,7 +241,7 @@ class _Connection:
             signal.SIGINT: self._on_end,
             signal.SIGQUIT: self._on_end,
         }
-        # Without this, a signal that arrives just before `select` waits until something else happens.
+        # Without this, a signal just before `select` waits until something else happens.
         waked = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:

@@ -1122,6 +1122,63 @@ class AsyncSandbox:
         """
         await call(self._blocking.close)
 
+    async def mount(
+        self,
+        path: str,
+        source: str | os.PathLike[str] | None = None,
+        *,
+        mode: MountMode | None = None,
+        read_only: bool = True,
+        limit_bytes: int | None = None,
+        max_inodes: int | None = None,
+    ) -> MountInfo:
+        """Make a directory of this machine appear at `path`. This takes the same time for any
+        size: files are read when a program uses them.
+
+        `mode` is `"read-only"`, `"read-write"`, `"overlay"` (changes stay in the sandbox, see
+        `diff` and `apply`) or `"memory"`; without it, `read_only` decides. `limit_bytes` and
+        `max_inodes` bound what the sandbox may write (`read-write`) or store (`memory`); the
+        default is that of the sandbox's own files. Raises `MountError`, `FileError`;
+        `UnsupportedError` for a sandbox in a process of its own or on a server.
+        """
+        return await call(
+            self._blocking.mount,
+            path,
+            source,
+            mode=mode,
+            read_only=read_only,
+            limit_bytes=limit_bytes,
+            max_inodes=max_inodes,
+        )
+
+    async def unmount(self, path: str, *, force: bool = False) -> None:
+        """Remove a mount. The changes of an overlay and the files of a mount in memory are lost.
+
+        Raises `FileError` (EBUSY) if a process uses it; with `force`, its files fail from then on.
+        """
+        await call(self._blocking.unmount, path, force=force)
+
+    @property
+    def mounts(self) -> builtins.list[MountInfo]:
+        """What was mounted, oldest first."""
+        return self._blocking.mounts
+
+    async def diff(self, path: str | None = None, *, patch: bool = True) -> MountDiff:
+        """Compare an overlay with the directory of this machine.
+
+        Without `path`, the only overlay is meant. With `patch=False`, no patch is made, which is
+        faster.
+        """
+        return await call(self._blocking.diff, path, patch=patch)
+
+    async def apply(self, path: str | None = None, *, force: bool = False) -> MountDiff:
+        """Write the changes of an overlay to the directory of this machine, and return them.
+
+        Raises `MountConflictError`, and writes nothing, if files were changed on this machine too;
+        `force` replaces them. A symbolic link that leads outside of the directory is refused.
+        """
+        return await call(self._blocking.apply, path, force=force)
+
     def __init__(
         self,
         *,
@@ -1480,63 +1537,6 @@ class AsyncSandbox:
     async def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`."""
         await call(self._blocking.allow_network, rules)
-
-    async def mount(
-        self,
-        path: str,
-        source: str | os.PathLike[str] | None = None,
-        *,
-        mode: MountMode | None = None,
-        read_only: bool = True,
-        limit_bytes: int | None = None,
-        max_inodes: int | None = None,
-    ) -> MountInfo:
-        """Make a directory of this machine appear at `path`. This takes the same time for any
-        size: files are read when a program uses them.
-
-        `mode` is `"read-only"`, `"read-write"`, `"overlay"` (changes stay in the sandbox, see
-        `diff` and `apply`) or `"memory"`; without it, `read_only` decides. `limit_bytes` and
-        `max_inodes` bound what the sandbox may write (`read-write`) or store (`memory`); the
-        default is that of the sandbox's own files. Raises `MountError`, `FileError`;
-        `UnsupportedError` for a sandbox in a process of its own or on a server.
-        """
-        return await call(
-            self._blocking.mount,
-            path,
-            source,
-            mode=mode,
-            read_only=read_only,
-            limit_bytes=limit_bytes,
-            max_inodes=max_inodes,
-        )
-
-    async def unmount(self, path: str, *, force: bool = False) -> None:
-        """Remove a mount. The changes of an overlay and the files of a mount in memory are lost.
-
-        Raises `FileError` (EBUSY) if a process uses it; with `force`, its files fail from then on.
-        """
-        await call(self._blocking.unmount, path, force=force)
-
-    @property
-    def mounts(self) -> builtins.list[MountInfo]:
-        """What was mounted, oldest first."""
-        return self._blocking.mounts
-
-    async def diff(self, path: str | None = None, *, patch: bool = True) -> MountDiff:
-        """Compare an overlay with the directory of this machine.
-
-        Without `path`, the only overlay is meant. With `patch=False`, no patch is made, which is
-        faster.
-        """
-        return await call(self._blocking.diff, path, patch=patch)
-
-    async def apply(self, path: str | None = None, *, force: bool = False) -> MountDiff:
-        """Write the changes of an overlay to the directory of this machine, and return them.
-
-        Raises `MountConflictError`, and writes nothing, if files were changed on this machine too;
-        `force` replaces them. A symbolic link that leads outside of the directory is refused.
-        """
-        return await call(self._blocking.apply, path, force=force)
 
     async def usage(self) -> Usage:
         """Return what the sandbox uses now, each value beside its limit."""

@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: v86 help demo test lint check build packages packages-if-cached v86-if-possible bench conformance fuzz docs wheel playground-page web web-test clean
+.PHONY: v86 help demo test lint check build packages packages-if-cached v86-if-possible bench conformance fuzz soak docs wheel playground-page web web-test clean tests-ready
 
 PYTHON ?= python3
 VENV := .venv
@@ -23,6 +23,11 @@ ARGS ?=
 # Seconds of fuzzing for all targets together: in `make fuzz`, and in `make test`.
 SECONDS_ ?= 600
 TEST_SECONDS := 60
+# Length of `make soak`.
+MINUTES ?= 10
+# The processes of pytest. Tests wait for programs, servers and clocks for a part of their time, so
+# one more than there are CPUs.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Hundreds of tests watch processes, clocks and terminals of a machine that others use too. A
 # failure counts only if the test fails again when it runs alone; both failures are printed.
 # build/flaky-tests.md lists the tests that passed only at the second try. They must be fixed.
@@ -41,6 +46,7 @@ help:
 	@echo '  make bench         measure all timings beside native programs and other sandboxes, renew the tables'
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
+	@echo '  make soak          run commands for MINUTES=10 minutes while workers die, the disk fills and clients vanish'
 	@echo '  make docs          build the documentation site in build/site; fail on a broken link'
 	@echo '  make wheel         build dist/*.whl: the programs, portable and compiled for this kind of machine'
 	@echo '  make web           build the npm package and the playground in web/; needs npm and a built user space'
@@ -53,10 +59,10 @@ $(STAMP): pyproject.toml scripts/make_venv
 	@scripts/make_venv "$(PYTHON)" "$(VENV)"
 	@touch $@
 
-# Packages that only tests and the site need: agent frameworks, mkdocs.
+# Packages that only tests and the site need: agent frameworks, Ray, mkdocs.
 $(EXTRAS): $(STAMP)
-	@echo 'make: installing the supported agent frameworks, and mkdocs for the site'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[adapters,docs]'
+	@echo 'make: installing the supported agent frameworks, Ray, and mkdocs for the site'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[adapters,docs,fleet]'
 	@touch $@
 
 demo: $(STAMP)
@@ -90,13 +96,18 @@ v86: $(STAMP)
 	$(BIN)/wasmsand build v86
 
 # Where it cannot be built (no npm, no Debian), its tests are skipped.
-v86-if-possible: build
+v86-if-possible: packages-if-cached
 	$(BIN)/wasmsand build v86 || echo 'make: the tests of v86 mode are skipped: it could not be built'
 
-test: lint build packages-if-cached v86-if-possible $(EXTRAS)
+# What the tests run, and fuzzing.
+tests-ready: v86-if-possible
 	$(BIN)/python -m tests.differential
 	$(BIN)/python -m fuzz --seconds $(TEST_SECONDS)
-	$(PYTEST) -p tests.second_try -n auto --durations=25 $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
+
+# The checks of the code use one CPU, and need nothing that is built.
+test: $(STAMP) $(EXTRAS)
+	@$(MAKE) --no-print-directory -j2 lint tests-ready
+	$(PYTEST) -p tests.second_try -n $(WORKERS) --durations=25 $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
 	    $(PYTEST) -p tests.second_try --second-try \
 	        --last-failed --last-failed-no-failures none $(ARGS); }
 	@scripts/web_tests
@@ -109,6 +120,9 @@ conformance: build
 
 fuzz: $(STAMP)
 	$(BIN)/python -m fuzz --seconds $(SECONDS_) $(ARGS)
+
+soak: build
+	$(BIN)/python -m bench.soak_faults --minutes $(MINUTES) $(ARGS)
 
 docs: $(EXTRAS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

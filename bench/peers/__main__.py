@@ -127,7 +127,13 @@ def _medians(runners: Sequence[Runner], kind: str, text: str) -> dict[str, str]:
                 outcome = _run(runner, kind, text)
                 found.append(outcome.seconds if outcome.stdout == wanted else float("inf"))
     medians = {name: statistics.median(found) * 1000 for name, found in seconds.items()}
-    return {r.name: f"{medians[r.name]:.3g}" if r.name in medians else "fails" for r in runners}
+    return {r.name: _shown(medians.get(r.name)) for r in runners}
+
+
+def _shown(milliseconds: float | None) -> str:
+    if milliseconds is None:
+        return "fails"
+    return f"{milliseconds:.0f}" if milliseconds >= 100 else f"{milliseconds:.3g}"
 
 
 if __name__ == "__main__":

@@ -56,9 +56,13 @@ class OutputChannel:
 
     def is_due(self) -> bool:
         """Whether the host should take what is queued."""
-        if self.awaited is None or self.size >= _MUCH:
+        awaited = self.awaited
+        if awaited is None or self.size >= _MUCH:
             return self.size > 0
-        return any(fd == self.awaited for fd, _ in self._chunks)
+        for fd, _ in self._chunks:  # noqa: SIM110  # `any` takes twice as long, for each request
+            if fd == awaited:
+                return True
+        return False
 
     def room(self) -> int:
         """Bytes that can be written now."""
@@ -83,7 +87,7 @@ class OutputChannel:
 
     def take(self) -> tuple[tuple[int, bytes], ...]:
         """Take all queued data."""
-        taken = tuple((fd, bytes(data)) for fd, data in self._chunks)
+        taken = tuple([(fd, bytes(data)) for fd, data in self._chunks])
         self._clear()
         return taken
 

@@ -5,6 +5,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: v86 help demo test lint check build packages packages-if-cached v86-if-possible bench conformance fuzz soak docs wheel playground-page web web-test clean
+.PHONY: v86 help demo test tests-ready lint check build packages packages-if-cached v86-if-possible bench conformance fuzz docs wheel playground-page web web-test clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -25,6 +26,9 @@ SECONDS_ ?= 600
 TEST_SECONDS := 60
 # Length of `make soak`.
 MINUTES ?= 10
+# The processes of pytest. Tests wait for programs, servers and clocks for a part of their time, so
+# one more than there are CPUs.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Hundreds of tests watch processes, clocks and terminals of a machine that others use too. A
 # failure counts only if the test fails again when it runs alone; both failures are printed.
 # build/flaky-tests.md lists the tests that passed only at the second try. They must be fixed.
@@ -40,7 +44,7 @@ help:
 	@echo '  make build         build the whole user space from source; cached'
 	@echo '  make packages      build the second stage too: Python with numpy, pandas, scipy, ...; takes long'
 	@echo '  make v86           build the Linux machine of v86 mode'
-	@echo '  make bench         measure all timings, WebAssembly and native side by side'
+	@echo '  make bench         measure all timings beside native programs and other sandboxes, renew the tables'
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
 	@echo '  make soak          run commands for MINUTES=10 minutes while workers die, the disk fills and clients vanish'
@@ -93,19 +97,24 @@ v86: $(STAMP)
 	$(BIN)/wasmsand build v86
 
 # Where it cannot be built (no npm, no Debian), its tests are skipped.
-v86-if-possible: build
+v86-if-possible: packages-if-cached
 	$(BIN)/wasmsand build v86 || echo 'make: the tests of v86 mode are skipped: it could not be built'
 
-test: lint build packages-if-cached v86-if-possible $(EXTRAS)
+# What the tests run, and fuzzing.
+tests-ready: v86-if-possible
 	$(BIN)/python -m tests.differential
 	$(BIN)/python -m fuzz --seconds $(TEST_SECONDS)
-	$(PYTEST) -p tests.second_try -n auto --durations=25 $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
+
+# The checks of the code use one CPU, and need nothing that is built.
+test: $(STAMP) $(EXTRAS)
+	@$(MAKE) --no-print-directory -j2 lint tests-ready
+	$(PYTEST) -p tests.second_try -n $(WORKERS) --durations=25 $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
 	    $(PYTEST) -p tests.second_try --second-try \
 	        --last-failed --last-failed-no-failures none $(ARGS); }
 	@scripts/web_tests
 
 bench: build
-	$(BIN)/wasmsand bench $(ARGS)
+	$(BIN)/python -m bench.renew $(ARGS)
 
 conformance: build
 	$(BIN)/python -m conformance $(ARGS)

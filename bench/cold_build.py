@@ -20,6 +20,12 @@ from pathlib import Path
 
 from conformance.supplies import ROOT
 from userland.builder.cache import Cache, default_root
+from userland.builder.cli import RECIPES
+from userland.builder.commands import Commands
+from userland.builder.durations import known_seconds, longest_chain
+from userland.builder.recipe import built_by_default, load_recipes, with_dependencies
+from userland.builder.target_wasm import WasmTarget
+from userland.builder.toolchain import find_toolchain
 
 _CORES = 2
 # Part of the time, one build waits for another and a core has nothing to do.
@@ -53,6 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             command, cwd=ROOT, env={**os.environ, "WASMSAND_CACHE": made}, check=False
         ).returncode
         wall = time.monotonic() - began
+    _print_chain(options.names)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = used.ru_utime + used.ru_stime
     quiet = cpu / _CORES / _SHARE_IN_USE
@@ -61,6 +68,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"on {_CORES} quiet cores about {quiet / 60:.1f} min"
     )
     return status
+
+
+def _print_chain(names: Sequence[str]) -> None:
+    """Print the chain of builds that no number of cores makes shorter."""
+    recipes = load_recipes(RECIPES, ROOT)
+    chosen = with_dependencies(names or built_by_default(recipes), recipes)
+    toolchain = find_toolchain(Commands())
+    if toolchain is None:
+        return
+    known = known_seconds()
+    chain = longest_chain(chosen, WasmTarget(toolchain))
+    shown = ", ".join(f"{name} {known[name]:.0f} s" if name in known else name for name in chain)
+    print(f"longest chain, CPU time in durations.toml: {shown}")
 
 
 if __name__ == "__main__":

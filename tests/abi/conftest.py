@@ -13,6 +13,7 @@ import pytest
 from tests.abi import caller as callers
 from tests.abi.caller import Caller, Sandbox
 from tests.abi.host_peers import ManualHost
+from tests.abi.outside_sockets import CAPACITY
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,6 +47,12 @@ def _promised_calls_are_made(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     missing = promised - callers.calls_made
     assert not missing, f"covers {sorted(missing)} but never calls them"
+
+
+@pytest.fixture
+def small_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections to the host whose buffers fit into the memory of a caller."""
+    monkeypatch.setattr("wasmsand.kernel.sockets.outside.OUTSIDE_CAPACITY", CAPACITY)
 
 
 @pytest.fixture

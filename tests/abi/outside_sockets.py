@@ -14,6 +14,8 @@ NONBLOCK, NOSIGNAL = 0o4000, 0x4000
 SOL_SOCKET, SO_ERROR, SO_LINGER = 1, 4, 13
 SERVER = b"\x5d\xb8\xd8\x22"
 """93.184.216.34."""
+CAPACITY = 64 * 1024
+"""Of connections with `small_channels`: the memory of a caller is small."""
 EPOLL_ADD, EPOLLIN, EPOLLOUT, EPOLLRDHUP = 1, 0x1, 0x4, 0x2000
 
 

@@ -8,6 +8,7 @@ from tests.abi.caller import Caller, Sandbox
 from tests.abi.host_peers import ManualHost
 from tests.abi.outside_sockets import (
     AF_INET,
+    CAPACITY,
     NONBLOCK,
     NOSIGNAL,
     SO_LINGER,
@@ -22,13 +23,7 @@ from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import POLLERR, POLLIN
 from wasmsand.kernel.limits import SOCKETS_MAX
 
-CAPACITY = 64 * 1024
-"""Of the connections here: the memory of a caller is small."""
-
-
-@pytest.fixture(autouse=True)
-def _small_channels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wasmsand.kernel.sockets.outside.OUTSIDE_CAPACITY", CAPACITY)
+pytestmark = pytest.mark.usefixtures("small_channels")
 
 
 @pytest.mark.syscalls("recvfrom", "sendto")

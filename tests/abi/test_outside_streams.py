@@ -8,6 +8,7 @@ from tests.abi.caller import Caller, Sandbox
 from tests.abi.host_peers import AnsweringHost, Conversation, ManualHost
 from tests.abi.outside_sockets import (
     AF_INET,
+    CAPACITY,
     EPOLL_ADD,
     EPOLLIN,
     EPOLLOUT,
@@ -22,13 +23,7 @@ from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import POLLIN, POLLOUT, POLLRDHUP
 from wasmsand.kernel.limits import Limits
 
-CAPACITY = 64 * 1024
-"""Of the connections here: the memory of a caller is small."""
-
-
-@pytest.fixture(autouse=True)
-def _small_channels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wasmsand.kernel.sockets.outside.OUTSIDE_CAPACITY", CAPACITY)
+pytestmark = pytest.mark.usefixtures("small_channels")
 
 
 @pytest.mark.syscalls("read", "write")

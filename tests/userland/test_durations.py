@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.userland.conftest import World, target_of
 from userland.builder import durations
 from userland.builder.cli import RECIPES, ROOT
-from userland.builder.durations import seconds_to_the_end
+from userland.builder.durations import longest_chain, seconds_to_the_end
 from userland.builder.recipe import load_recipes
 
 
@@ -17,6 +17,15 @@ def test_a_recipe_weighs_what_its_longest_chain_of_users_takes(world: World) -> 
     weights = seconds_to_the_end(world.recipes(), target_of("1"))
     short = weights["alone"]
     assert weights == {"alone": short, "base": 3 * short, "end": short, "middle": 2 * short}
+
+
+def test_the_longest_chain_begins_with_what_needs_nothing(world: World) -> None:
+    world.add("base")
+    world.add("middle", depends='["base"]')
+    world.add("end", depends='["middle"]')
+    world.add("alone")
+    world.add("short", depends='["base"]')
+    assert longest_chain(world.recipes(), target_of("1")) == ["base", "middle", "end"]
 
 
 def test_known_durations_count() -> None:

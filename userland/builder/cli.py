@@ -22,6 +22,7 @@ from rich.text import Text
 from userland.builder.build import Workshop
 from userland.builder.cache import Cache, Entry, default_root, remove_tree
 from userland.builder.commands import Commands
+from userland.builder.compiler_server import fast_compiler
 from userland.builder.errors import BuildError, Interrupted, RecipeError
 from userland.builder.features import (
     FULL_PYTHON,
@@ -306,7 +307,8 @@ def _make(
     server = JobServer(jobs)
     try:
         shop = Workshop(cache, commands, target, wasm_opt, jobs, server, progress)
-        return build_recipes(chosen, keys, shop, again)
+        with fast_compiler(commands):
+            return build_recipes(chosen, keys, shop, again)
     finally:
         server.close()
 

@@ -10,8 +10,8 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -50,6 +50,20 @@ class Commands:
         """Run a command to its end; returns the exit status and all output."""
         status, printed = self._finish(self._start(argv, subprocess.PIPE, cwd, env, ()))
         return status, printed.decode(errors="replace")
+
+    @contextmanager
+    def background(
+        self, argv: Sequence[str | Path], *, env: Mapping[str, str], pass_fds: Sequence[int] = ()
+    ) -> Iterator[None]:
+        """Run a command until the block ends, then end it and its children."""
+        process = self._start(argv, subprocess.DEVNULL, None, env, pass_fds)
+        try:
+            yield
+        finally:
+            _signal_group(process, signal.SIGTERM)
+            process.wait()
+            with self._guard:
+                self._running.discard(process)
 
     def stop(self) -> None:
         """End all commands, and start no more."""

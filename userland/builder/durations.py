@@ -32,6 +32,19 @@ def seconds_to_the_end(recipes: Mapping[str, Recipe], target: Target) -> dict[st
     return chains
 
 
+def longest_chain(recipes: Mapping[str, Recipe], target: Target) -> list[str]:
+    """The chain of builds that takes longest, each of which needs the one before."""
+    weights = seconds_to_the_end(recipes, target)
+    chain: list[str] = []
+    following = set(recipes)
+    while following:
+        chain.append(max(following, key=lambda name: (weights[name], name)))
+        following = {
+            name for name, recipe in recipes.items() if chain[-1] in target.depends(recipe)
+        }
+    return chain
+
+
 @cache
 def known_seconds() -> dict[str, float]:
     """The content of `durations.toml`."""

@@ -8,10 +8,8 @@ recipes that need it.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from userland.builder.build import RecipeBuild, Workshop
@@ -20,6 +18,7 @@ from userland.builder.durations import seconds_to_the_end
 from userland.builder.errors import BuildError, InputsChanged, Interrupted, NotReproducible
 from userland.builder.keys import needed_keys, recipe_key
 from userland.builder.recipe import Recipe
+from userland.builder.slots import Slots
 from userland.builder.sources import fetch
 
 
@@ -41,8 +40,8 @@ def build_recipes(
     """
     for recipe in recipes.values():
         shop.progress.add(recipe.name, recipe.version)
-    places = _Places(shop.jobs)
-    remaining = seconds_to_the_end(recipes, shop.target)
+    needs = {name: set(shop.target.depends(recipe)) for name, recipe in recipes.items()}
+    slots = Slots(shop.jobs, needs, seconds_to_the_end(recipes, shop.target))
     results: dict[str, Future[Entry]] = {name: Future() for name in recipes}
 
     def work(recipe: Recipe) -> None:
@@ -52,15 +51,17 @@ def build_recipes(
                 keys[recipe.name],
                 shop,
                 results,
-                lambda: places.take(remaining[recipe.name]),
+                slots,
                 recipe.name in rebuild,
                 needed_keys(recipe, recipes, keys, shop.target),
             )
         except BaseException as error:
             # The future passes the error to the caller and to recipes that wait for this one.
+            slots.failed(recipe.name)
             shop.progress.end(recipe.name, "failed", _first_line(error))
             results[recipe.name].set_exception(error)
         else:
+            slots.built(recipe.name)
             results[recipe.name].set_result(entry)
 
     with ThreadPoolExecutor(max_workers=max(1, len(recipes))) as pool:
@@ -83,7 +84,7 @@ def _obtain(
     key: str,
     shop: Workshop,
     results: Mapping[str, Future[Entry]],
-    place: Callable[[], AbstractContextManager[None]],
+    slots: Slots,
     again: bool,
     standing_for_dependencies: list[str],
 ) -> Entry:
@@ -96,63 +97,34 @@ def _obtain(
         return found
     shop.progress.step(name, "fetch")
     fetch(recipe.source, shop.cache, shop.commands)
+    slots.fetched(name)
     needed = shop.target.depends(recipe)
     if needed:
         shop.progress.step(name, f"waiting for {', '.join(needed)}")
     dependencies = _wait_for(recipe, needed, results)
-    with place():
-        lock = f"{stored}-{key[:16]}"
-        waiting = "waiting for another builder"
-        with shop.cache.lock(
-            lock, shop.commands.stopped, lambda: shop.progress.step(name, waiting)
-        ):
-            # Another builder may have built it meanwhile.
-            found = shop.cache.find(stored, key)
-            if found is not None and not again:
-                shop.progress.end(name, "cached", "")
+    slots.take(name)
+    lock = f"{stored}-{key[:16]}"
+    waiting = "waiting for another builder"
+    with shop.cache.lock(lock, shop.commands.stopped, lambda: shop.progress.step(name, waiting)):
+        # Another builder may have built it meanwhile.
+        found = shop.cache.find(stored, key)
+        if found is not None and not again:
+            shop.progress.end(name, "cached", "")
+            return found
+        # The second build uses another directory, which reveals paths in the output.
+        area = f"{lock}-again" if found is not None else lock
+        with disk_errors(shop.cache.root), shop.cache.scratch(area) as scratch:
+            build = RecipeBuild(recipe, key, dependencies, shop)
+            outputs = build.run(scratch)
+            if recipe_key(recipe, standing_for_dependencies, shop.target) != key:
+                raise InputsChanged(name)
+            if found is not None:
+                _compare(recipe, found, outputs)
+                shop.progress.end(name, "built", "again: the same bytes")
                 return found
-            # The second build uses another directory, which reveals paths in the output.
-            area = f"{lock}-again" if found is not None else lock
-            with disk_errors(shop.cache.root), shop.cache.scratch(area) as scratch:
-                build = RecipeBuild(recipe, key, dependencies, shop)
-                outputs = build.run(scratch)
-                if recipe_key(recipe, standing_for_dependencies, shop.target) != key:
-                    raise InputsChanged(name)
-                if found is not None:
-                    _compare(recipe, found, outputs)
-                    shop.progress.end(name, "built", "again: the same bytes")
-                    return found
-                entry = shop.cache.publish(stored, key, outputs, build.seconds)
+            entry = shop.cache.publish(stored, key, outputs, build.seconds)
     shop.progress.end(name, "built", "")
     return entry
-
-
-class _Places:
-    """Slots for a few builds at once; the waiting build with the greatest weight is next.
-
-    The weight is the time from a build's start to the end of the last build that waits for it: the
-    longest chains must not begin last.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._waiting: list[float] = []
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def take(self, weight: float) -> Iterator[None]:
-        with self._changed:
-            self._waiting.append(weight)
-            self._changed.wait_for(lambda: self._free > 0 and weight == max(self._waiting))
-            self._waiting.remove(weight)
-            self._free -= 1
-            self._changed.notify_all()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._free += 1
-                self._changed.notify_all()
 
 
 def _wait_for(

@@ -24,9 +24,11 @@ pytest.register_assert_rewrite(
     "userland.recipes.script_tables",
     "userland.recipes.compressors",
     "userland.recipes.guest_with_pip",
+    "userland.recipes.guest_server",
 )
 
-from userland.recipes.guest_with_pip import Guest  # noqa: E402  # after the line above
+from userland.recipes.guest_server import start_web_server  # noqa: E402  # after the lines above
+from userland.recipes.guest_with_pip import Guest  # noqa: E402
 
 # One start is then like the next: see wasmsand.machine.renewal.
 os.environ.setdefault("WASMSAND_RENEWAL", "off")
@@ -80,3 +82,10 @@ def machine() -> Iterator[Machine]:
         yield machine
     finally:
         machine.close()
+
+
+@pytest.fixture
+def served(sandbox: Sandbox) -> Sandbox:
+    """A sandbox with a web server in it."""
+    start_web_server(sandbox)
+    return sandbox

@@ -8,7 +8,10 @@ signed; what a server stores or serves is in `/home/user/site`.
 
 from __future__ import annotations
 
-from wasmsand import Sandbox
+from wasmsand import CommandResult, Sandbox
+
+URL = "http://127.0.0.1:8000"
+"""Of the server that `start_web_server` starts; `$U` in the scripts of tests."""
 
 _SITE = "/home/user/site"
 _WAIT = "until grep -qs ready {file}; do sleep 0.02; done; cat {file}"
@@ -215,3 +218,15 @@ def _start(sandbox: Sandbox, program: str, port: int, *words: str) -> None:
     sandbox.files.write(f"/tmp/server-{port}.py", program)
     sandbox.commands.start(["python3", f"/tmp/server-{port}.py", str(port), *words])
     assert sandbox.commands.run(_WAIT.format(file=f"/tmp/server-{port}")).stdout == "ready\n"
+
+
+def run(sandbox: Sandbox, script: str) -> CommandResult:
+    """Run a script that knows the server as `$U`."""
+    return sandbox.commands.run(f"U={URL}\n{script}")
+
+
+def printed(sandbox: Sandbox, script: str) -> str:
+    """What a script prints that must go well."""
+    result = run(sandbox, script)
+    assert (result.stderr, result.exit_code) == ("", 0)
+    return result.stdout

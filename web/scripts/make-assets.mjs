@@ -86,7 +86,7 @@ function addImage(directory, further) {
     const asset = add(content);
     if (asset !== program.sha256) throw new Error(`${program.file} is not what the manifest says`);
     files.push({ name: program.file, size: content.length, asset, beginningAt });
-    forms[asset] = add(storeForm(reshape(content)));
+    forms[asset] = add(storeForm(reshape(content, "workers")));
     beginnings.push(content.subarray(0, BEGINNING_BYTES));
     beginningAt += beginnings.at(-1).length;
     const prepared = program.prepared;

@@ -6,8 +6,9 @@
 import type { Answer, Connection, Listener } from "./connection.js";
 import { errorOf, HostError, SandboxClosedError, SandboxCrashedError } from "./errors.js";
 import { Events } from "./events.js";
+import type { Driver } from "./kernel/module-form.js";
 import type { BootReport, FromKernel } from "./messages.js";
-import { missingRequirement, startKernel, type KernelWorker } from "#platform/page";
+import { chooseDriver, startKernel, type KernelWorker } from "#platform/page";
 
 interface Pending {
   resolve(answer: Answer<unknown>): void;
@@ -35,14 +36,14 @@ export class KernelConnection implements Connection {
 
   /** Start a kernel. */
   static async open(
-    assets: string, snapshot: boolean,
+    assets: string, snapshot: boolean, wanted?: Driver,
   ): Promise<{ connection: KernelConnection; report: BootReport }> {
-    const problem = missingRequirement();
-    if (problem) throw new HostError(problem, "ENOSYS");
+    const driver = chooseDriver(wanted);
+    if (typeof driver !== "string") throw new HostError(driver.problem, "ENOSYS");
     const connection = new KernelConnection();
     const report = await new Promise<BootReport>((resolve, reject) => {
       connection.booted = { resolve, reject };
-      connection.worker.send({ kind: "boot", assets, snapshot }, []);
+      connection.worker.send({ kind: "boot", assets, snapshot, driver }, []);
     });
     connection.worker.hold(false);
     return { connection, report };

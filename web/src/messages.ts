@@ -3,6 +3,8 @@
 // Owns their shapes. Rules: bytes are transferred, not copied, where the sender has no more use for
 // them.
 
+import type { Driver } from "./kernel/module-form.js";
+
 /** From the page: boot. The first message, once. */
 export interface BootMessage {
   kind: "boot";
@@ -10,6 +12,7 @@ export interface BootMessage {
   assets: string;
   /** Whether Pyodide may start from the stored memory. */
   snapshot: boolean;
+  driver: Driver;
 }
 
 /** From the page: a request to the service in Python. */
@@ -35,6 +38,9 @@ export interface BootReport {
   /** Whether Pyodide started from the stored memory. */
   fromSnapshot: boolean;
   milliseconds: number;
+  /** How programs run: "workers": each in a worker, with shared memory; "suspending": in the kernel's
+   *  worker, by WebAssembly's stack switching; "server": on a server. */
+  driver: Driver | "server";
 }
 
 /** An error as the service describes it. */

@@ -40,7 +40,7 @@ function programName(file: string): string {
 
 /** The options of `create` as the service knows them. */
 function serviceOptions(options: SandboxOptions): object {
-  const { assets, wasmDir, fastStart, fsLimitMb, memoryLimitMb, ...known } = options;
+  const { assets, wasmDir, fastStart, driver, fsLimitMb, memoryLimitMb, ...known } = options;
   const mounts = Object.entries(known.mounts ?? {}).map(([path, mount]) => {
     const { source, mode } = typeof mount === "string" ? { source: mount, mode: undefined } : mount;
     return [path, { source: hostDirectory(source), mode: mode ?? "read-only" }];
@@ -66,7 +66,9 @@ export class Sandbox {
 
   static async create(options: SandboxOptions = {}): Promise<Sandbox> {
     const assets = options.assets === undefined ? defaultAssets() : assetsPlace(options.assets);
-    const { connection, report } = await KernelConnection.open(assets, options.fastStart !== false);
+    const { connection, report } = await KernelConnection.open(
+      assets, options.fastStart !== false, options.driver,
+    );
     try {
       await connection.request("create", serviceOptions(options));
       const sandbox = new Sandbox(

@@ -32,6 +32,9 @@ export interface SandboxOptions {
   network?: string[] | NetworkOptions;
   /** Whether Python may start from a stored memory, which is quicker. Default true. */
   fastStart?: boolean;
+  /** How programs run: "workers", each in a worker of its own, or "suspending", in the kernel's
+   *  worker. Default: "workers" where shared memory is allowed. `Sandbox.boot.driver` says which. */
+  driver?: "workers" | "suspending";
 }
 
 /** Options of a sandbox on a server. Those of a new sandbox cannot be given together with `id`. */
@@ -163,6 +166,9 @@ export interface Usage {
   memoryBytes: number;
   memoryLimitBytes: number;
   cpuTimeMs: number;
+  /** In a page and on Node: the memory of the kernel's Python, and how many of its blocks are used. */
+  kernelBytes?: number;
+  kernelBlocks?: number;
 }
 
 /** How a started command or terminal ended. */

@@ -15,6 +15,7 @@ import { cases } from "./cases/index.js";
 import { differentialScripts } from "./cases/scripts.js";
 import { startOutside } from "./outside-server.js";
 import { nativeRun } from "./native.js";
+import "./assets.js";
 import "./tls.js";
 import { Worlds } from "./world.js";
 
@@ -24,7 +25,9 @@ const storePlace = mkdtempSync(join(tmpdir(), "wasmsand-states-"));
 const outside = await startOutside();
 const names = ["web.test", "other.web.test"];
 const hosts = Object.fromEntries(names.map((name) => [name, "127.0.0.1"]));
-const worlds = new Worlds(api, storePlace, { ...outside, hosts });
+/** WASMSAND_DRIVER=suspending runs the cases with programs in the kernel's worker. */
+const driver = process.env.WASMSAND_DRIVER as "workers" | "suspending" | undefined;
+const worlds = Worlds.withDriver(api, storePlace, { ...outside, hosts }, driver);
 
 for (const one of cases) test(one.name, { timeout: one.timeoutMs ?? 120_000 }, () => worlds.run(one));
 for (const script of differentialScripts) {

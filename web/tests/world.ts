@@ -17,6 +17,16 @@ export class Worlds {
       (options) => package_.Sandbox.create(options),
   ) {}
 
+  /** Worlds whose programs run by this driver, unless a case says otherwise. */
+  static withDriver(
+    package_: typeof api, storePlace: string, outside: OutsidePlace,
+    driver: api.SandboxOptions["driver"],
+  ): Worlds {
+    const create = (options?: api.SandboxOptions) =>
+      package_.Sandbox.create({ ...(driver && { driver }), ...options });
+    return new Worlds(package_, storePlace, outside, create);
+  }
+
   sandbox(): Promise<api.Sandbox> {
     return (this.shared ??= this.create());
   }

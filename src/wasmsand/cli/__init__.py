@@ -1,9 +1,9 @@
 """The `wasmsand` command.
 
-Owns the list of subcommands; each has its own file, which is a `Subcommand`. Rules: a
-subcommand imports the machine only when it is executed, so that `--help` is fast. A failure of
-wasmsand itself is one line on standard error; its exit statuses are in `failure`. A subcommand that
-needs an optional package says how to install it.
+Owns the list of subcommands; each has its own file, which is a `Subcommand`. Rules: only the
+subcommand that is used is imported, and it imports the machine only when it is executed. A failure
+of wasmsand itself is one line on standard error; its exit statuses are in `failure`. A subcommand
+that needs an optional package says how to install it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, cast
+from importlib import import_module
+from typing import Final, Protocol, cast
 
 from wasmsand import __version__
+from wasmsand.cli import delegated, line
 from wasmsand.cli import (
     attach,
     completion,
@@ -94,6 +96,31 @@ class Subcommand(Protocol):
         """Run the subcommand and return its exit status."""
 
 
+_SUBCOMMANDS: Final = (
+    "run",
+    "shell",
+    "python",
+    "load",
+    "snapshot",
+    "restore",
+    "fork",
+    "cp",
+    "ls",
+    "ps",
+    "kill",
+    "attach",
+    "rpc",
+    "serve",
+    "mcp",
+    "playground",
+    "doctor",
+    "warm",
+    "completion",
+)
+
+
+def _subcommand(name: str) -> Subcommand:
+    return cast("Subcommand", import_module(f"wasmsand.cli.{name}"))
 _SUBCOMMANDS: Mapping[str, Subcommand] = {
     "run": run,
     "shell": shell,
@@ -126,7 +153,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return delegated.execute(words[0], words[1:])
         if words and words[0] == "line":
             return line.main(words[1:])
-        arguments = _parsed(make_parser(), words)
+        known = words[:1] if words and words[0] in _SUBCOMMANDS else _SUBCOMMANDS
+        arguments = _parsed(make_parser(known), words)
         return cast("Callable[[argparse.Namespace], int]", arguments.execute)(arguments)
     except CliError as failure:
         print(f"wasmsand: {failure}", file=sys.stderr)
@@ -149,13 +177,14 @@ def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Names
             file=sys.stderr,
         )
         parser.exit(EXIT_USAGE)
-    module = _SUBCOMMANDS.get(name)
-    before = getattr(module, "BEFORE_COMMAND", None)
+    if name not in _SUBCOMMANDS:
+        return parser.parse_args(words)
+    before = getattr(_subcommand(name), "BEFORE_COMMAND", None)
     if before is None:
         return parser.parse_args(words)
     own, command = split_at_command(commands[name], words[1:], before)
     arguments = parser.parse_args([name, *own])
-    if module is not python:
+    if name != "python":
         refuse_options(commands[name], command)
     arguments.command = command
     return arguments
@@ -173,15 +202,16 @@ def options_of_command(parser: argparse.ArgumentParser, name: str) -> list[str]:
     return options_of(_subparsers(parser)[name])
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def make_parser(names: Sequence[str] = _SUBCOMMANDS) -> argparse.ArgumentParser:
+    """The whole command line, or that of some subcommands."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog="wasmsand", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=raw
     )
     parser.add_argument("--version", action="version", version=f"wasmsand {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, command in _SUBCOMMANDS.items():
+    for name in names:
+        command = _subcommand(name)
         subparser = subparsers.add_parser(
             name,
             help=command.HELP,

@@ -106,5 +106,5 @@ def _refuse_unknown(words: Sequence[str]) -> None:
         if name not in _LONG_OPTIONS:
             from wasmsand.cli import make_parser, options_of_command
 
-            known = [*options_of_command(make_parser(), "python"), *_LONG_OPTIONS]
+            known = [*options_of_command(make_parser(("python",)), "python"), *_LONG_OPTIONS]
             raise UsageError(f"unknown option {name}{suggestion(name, known)}")

@@ -205,6 +205,9 @@ class OutputBatch(ResponseMessage):
     uncounted_ms: float = 0.0
     """How long the server has compiled programs of this sandbox. This time does not count against
     timeouts."""
+    notices: list[str] | UnsetType = UNSET
+    """What the sandbox did to the programs of a session, if anything. Other commands tell it when
+    they end."""
 
 
 class ReadOutput(RequestMessage):

@@ -34,6 +34,7 @@ class HttpProcess(PolledProcess):
         self._reading = threading.Lock()
         # Guarded by the lock:
         self._number = batch
+        self._notices: list[str] = []
         self._owner = os.getpid()
         self._is_kept = is_kept
         if not is_kept:
@@ -73,6 +74,8 @@ class HttpProcess(PolledProcess):
             batch = self._get("/output", after=self._number, **query)
         self._uncounted_seconds = batch.get("uncounted_ms", 0.0) / 1000
         is_fresh = batch["number"] != self._number
+        if is_fresh:
+            self._notices += batch.get("notices", ())
         self._number = batch["number"]
         if not is_fresh and not batch["ended"]:
             return None
@@ -89,6 +92,12 @@ class HttpProcess(PolledProcess):
     def _wait_for(self, seconds: float) -> Ended | None:
         end = self._get("", wait_ms=seconds * 1000)["end"]
         return None if end is None else ended_of(end)
+
+    def take_notices(self) -> tuple[str, ...]:
+        """See `BackendProcess`. They came with the output."""
+        with self._reading:
+            taken, self._notices = tuple(self._notices), []
+            return taken
 
     def close_input(self, fd: int = STDIN) -> None:
         """See `BackendProcess`."""

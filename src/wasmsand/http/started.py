@@ -12,6 +12,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from msgspec import UNSET
+
 from wasmsand.http.failures import BATCH_GONE, ApiFailure
 from wasmsand.http.messages import CommandEnd, OutputBatch, SessionTag, piece
 from wasmsand.sdk.backend import BackendProcess, Ended, Output
@@ -130,8 +132,17 @@ class Started:
             if self._last.ended:
                 return self._last
             pieces, self._waiting = self._waiting, None
+            notices: tuple[str, ...] = ()
+
+            def read() -> Pieces:
+                nonlocal notices
+                outputs = output_of(self.process, seconds)
+                if outputs and self.session is not None:
+                    notices = self.process.take_notices()
+                return outputs
+
             if pieces is None:
-                pieces = await in_thread(lambda: output_of(self.process, seconds))
+                pieces = await in_thread(read)
             if pieces is None:
                 return OutputBatch(
                     number=self._last.number, pieces=[], ended=False, uncounted_ms=self._uncounted()
@@ -143,6 +154,7 @@ class Started:
                 pieces=[piece(output.fd, output.data) for output in pieces],
                 ended=not pieces,
                 uncounted_ms=self._uncounted(),
+                notices=list(notices) or UNSET,
             )
             return self._last
 

@@ -80,10 +80,6 @@ class PolledProcess(ABC):
             if ended is not None or _is_over(deadline):
                 return ended
 
-    def take_notices(self) -> tuple[str, ...]:
-        """See `BackendProcess`."""
-        return ()
-
 
 def _deadline(timeout_seconds: float | None) -> float | None:
     return None if timeout_seconds is None else time.monotonic() + timeout_seconds

@@ -32,6 +32,78 @@ test_script_prints = prints(
 )
 
 
+test_a_program_starts_from_wherever_bash_is = prints(
+    (
+        "exec 2>/dev/null; set -e; trap 'echo $(echo bye)' EXIT; readonly r=1; r=2; echo no",
+        "bye\n",
+    ),
+    ("exec 2>/dev/null; set -u; trap 'echo $(echo bye)' EXIT; echo ${a[$nothing]}", "bye\n"),
+    ("exec 2>/dev/null; set -e; trap 'echo $(echo bye)' EXIT; x=$((1/0))", "bye\n"),
+    ("trap 'echo $(echo debug)' DEBUG; :", "debug\n"),
+    ("trap 'echo $(echo err)' ERR; f() { local x; false; }; f; :", "err\n"),
+    ("trap 'echo $(echo back)' RETURN; f() { :; }; declare -ft f; f", "back\n"),
+    ("trap 'echo $(echo usr)' USR1; kill -USR1 $$; :", "usr\n"),
+    (
+        "trap 'echo $(echo int)' INT; read x < <(kill -INT $$; sleep 0.2; echo y); echo $x",
+        "int\ny\n",
+    ),
+    ("exec 2>/dev/null; trap 'echo $(echo child)' CHLD; sleep 0.05 & wait; :", "child\n"),
+    ("declare -A m; m[$(echo k)]=$(echo v); echo ${m[$(echo k)]}", "v\n"),
+    ("declare -i RANDOM; a=(1 2); RANDOM='a[$(echo 1)]'; echo $?", "0\n"),
+    ("a=([$(echo 1)]=x [$((1+$(echo 1)))]=y); echo ${!a[@]}", "1 2\n"),
+    ("i='a[$(echo 0)]'; a=(7); echo $((i + 1)) $((a[$(echo 0)]++))", "8 7\n"),
+    ("printf -v \"a[$(echo 2)]\" %s x; read 'a[$(echo 3)]' <<< y; echo ${!a[@]}", "2 3\n"),
+    ("unset 'a[$(echo 1)]'; [[ -v a[$(echo 0)] ]]; echo $?", "1\n"),
+    ("c() { echo $1 $(echo $2); }; mapfile -t -c1 -C c <<< x", "0 x\n"),
+    ("c() { COMPREPLY=($(echo one two)); }; compgen -F c 2>/dev/null", "one\ntwo\n"),
+    ("compgen -C 'echo from-a-command' 2>/dev/null", "from-a-command compgen  \n"),
+    ("compgen -W '$(echo a b)'", "a\nb\n"),
+    ("command_not_found_handle() { echo $(echo no $1); }; nowhere", "no nowhere\n"),
+    ("source <(echo 'echo $(echo sourced)')", "sourced\n"),
+    ("eval 'eval \"echo \\$(echo deep)\"'; builtin command eval 'echo $(echo d)'", "deep\nd\n"),
+    ("select x in $(echo a b); do echo $(echo $x); break; done <<< 2 2>/dev/null", "b\n"),
+    ("echo ${x:-$(echo word)} ${y:=$(echo set)} ${y/$(echo e)/$(echo i)}", "word set sit\n"),
+    ("case $(echo a) in $(echo a)) echo $(echo yes);; esac", "yes\n"),
+    ("PS4='$(echo +) '; set -x; { : one; } 2>&1", "+ : one\n"),
+    ("cat << E\n$(echo in $(echo here))\nE", "in here\n"),
+    ("f() { echo $BASH_SUBSHELL; }; (f; (f; echo $(f)))", "1\n2\n3\n"),
+    ("bash -lc 'echo \"echo \\$(echo left)\" > ~/.bash_logout; exit'", "left\n"),
+    ("trap 'wait' EXIT; { sleep 0.05; echo late; } & exit", "late\n"),
+)
+
+
+def test_a_program_starts_while_a_line_is_edited(sandbox: Sandbox) -> None:
+    sandbox.files.write(
+        "rc",
+        "PS1='$(echo prompt)> '; PROMPT_COMMAND='echo $(echo before)'\n"
+        "words() { COMPREPLY=($(echo completed)); }; complete -F words tell\n"
+        "bind -x '\"\\C-g\": echo $(echo bound)'\n"
+        "tell() { echo told $1; }\n",
+    )
+    with sandbox.pty("bash --rcfile rc -i", env={"TERM": "dumb"}) as terminal:
+        seen = ""
+
+        def expect(text: str) -> None:
+            nonlocal seen
+            while text not in seen:
+                seen += terminal.read(timeout_ms=60_000).decode()
+            seen = seen.partition(text)[2]
+
+        expect("before")
+        expect("prompt> ")
+        terminal.write("tell com\t\n")
+        expect("told completed")
+        expect("prompt> ")
+        terminal.write("\x07")
+        expect("bound")
+        terminal.write("echo a\necho !!\n")
+        expect("echo echo a")
+        terminal.write("$(echo 4)\x1b\x05\n")  # shell-expand-line
+        expect("4: command not found")
+        terminal.write("exit\n")
+        assert terminal.wait() == 127
+
+
 test_only_interactive_shells_read_bash_bashrc = prints(
     ("echo [$PS1]; alias; shopt histappend | tr -d '\\t '", "[]\nhistappendoff\n"),
     ("bash -lc 'echo [$PS1]; alias'", "[]\n"),

@@ -7,28 +7,8 @@ from typing import Any
 
 import pytest
 
-from userland.recipes.guest_server import start_web_server
-from wasmsand import CommandResult, Sandbox
-
-URL = "http://127.0.0.1:8000"
-
-
-@pytest.fixture
-def served(sandbox: Sandbox) -> Sandbox:
-    """A sandbox with a web server in it."""
-    start_web_server(sandbox)
-    return sandbox
-
-
-def run(sandbox: Sandbox, script: str) -> CommandResult:
-    return sandbox.commands.run(f"U={URL}\n{script}")
-
-
-def printed(sandbox: Sandbox, script: str) -> str:
-    """What a script prints that must go well."""
-    result = run(sandbox, script)
-    assert (result.stderr, result.exit_code) == ("", 0)
-    return result.stdout
+from userland.recipes.guest_server import URL, printed, run
+from wasmsand import Sandbox
 
 
 def echoed(sandbox: Sandbox, arguments: str) -> dict[str, Any]:

@@ -14,6 +14,8 @@ export const WORDS_MAX = 24;
 export const CHANNEL_WORDS = WORDS + WORDS_MAX;
 
 export const IDLE = 0, CALLING = 1, ANSWERED = 2;
+/** The program has been left, and the worker can run another one. */
+export const OVER = 3;
 
 export const enum Operation {
   Syscall,

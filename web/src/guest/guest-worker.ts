@@ -5,37 +5,20 @@
 // passes numbers to the kernel. A program has no other way out of its memory.
 
 import {
-  CALLING, CHANNEL_WORDS, IDLE, MEANING, Meaning, OPERATION, Operation, RESULT, STATE,
+  CALLING, CHANNEL_WORDS, IDLE, MEANING, Meaning, OPERATION, Operation, OVER, RESULT, STATE,
   WORDS, type FunctionOffer, type Start,
 } from "./channel.js";
 import { MEMORY_MODULE, MEMORY_NAME, POLL } from "../kernel/module-form.js";
+import { STARTS, TURNS } from "../kernel/fuel.js";
+import { setTurns } from "./turn-functions.js";
+import { EAGAIN, kindOfTrap, LEFT, Phase } from "./program.js";
 import { SharedGarbage } from "../memory-pressure.js";
 import { onStart } from "#platform/guest";
-
-/** Thrown to leave a program whose process has ended. */
-const LEFT = { left: true };
-
-const EAGAIN = 11;
-
-const enum Phase {
-  None,
-  Unwinding,
-  Rewinding,
-}
-
-/** The names of traps are those of `TrapKind` in engine/protocol.py, by number. */
-const TRAPS: [RegExp, number][] = [
-  [/out of bounds|unaligned/i, 0],
-  [/call stack|recursion/i, 1],
-  [/table|signature|null function|indirect/i, 2],
-  [/divi|remainder|overflow|unrepresentable|float/i, 3],
-  [/unreachable/i, 4],
-];
 
 class Program {
   private readonly channel: Int32Array;
   private readonly bell: Int32Array;
-  private readonly exports: Record<string, unknown>;
+  private exports!: Record<string, unknown>;
   private phase = Phase.None;
   private buffer = 0;
   private result = 0;
@@ -45,8 +28,15 @@ class Program {
   constructor(private readonly start: Start) {
     this.channel = new Int32Array(start.channel, 0, CHANNEL_WORDS);
     this.bell = new Int32Array(start.bell);
-    this.exports = new WebAssembly.Instance(start.module, this.imports(start.functions)).exports;
-    for (const [name, value] of start.variables) {
+  }
+
+  private instantiate(): void {
+    const { module, functions, variables } = this.start;
+    this.exports = new WebAssembly.Instance(module, this.imports(functions)).exports;
+    // The call alone lets the engine end this worker.
+    if (TURNS in this.exports) setTurns(this.exports[TURNS], () => 0, () => 0);
+    if (STARTS in this.exports) (this.exports[STARTS] as () => void)();
+    for (const [name, value] of variables) {
       (this.exports[name] as WebAssembly.Global).value = value | 0;
     }
   }
@@ -99,22 +89,28 @@ class Program {
   private ask(operation: Operation): number {
     const channel = this.channel;
     channel[OPERATION] = operation;
-    Atomics.store(channel, STATE, CALLING);
-    Atomics.add(this.bell, 0, 1);
-    Atomics.notify(this.bell, 0);
+    this.ring(CALLING);
     while (Atomics.load(channel, STATE) === CALLING) Atomics.wait(channel, STATE, CALLING);
     channel[STATE] = IDLE;
     if (channel[MEANING] === Meaning.Leave) throw LEFT;
     return channel[MEANING] === Meaning.Handle ? NaN : channel[RESULT]!;
   }
 
+  private ring(state: number): void {
+    Atomics.store(this.channel, STATE, state);
+    Atomics.add(this.bell, 0, 1);
+    Atomics.notify(this.bell, 0);
+  }
+
   run(): void {
     try {
+      this.instantiate();
       this.runProgram();
       this.ask(Operation.Returned);
     } catch (error) {
       if (error !== LEFT) this.trapped(error);
     }
+    this.ring(OVER);
   }
 
   private runProgram(): void {
@@ -135,14 +131,14 @@ class Program {
 
   private trapped(error: unknown): void {
     try {
-      this.channel[WORDS] = kindOf(error);
+      this.channel[WORDS] = kindOfTrap(error);
       if (Number.isNaN(this.ask(Operation.Trapped))) {
         try {
           (this.exports.__signal_run as () => void)();
         } catch (again) {
           if (again === LEFT) throw again;
         }
-        this.channel[WORDS] = kindOf(error);
+        this.channel[WORDS] = kindOfTrap(error);
         this.ask(Operation.TrappedAgain);
       }
     } catch (left) {
@@ -199,14 +195,6 @@ class Program {
     this.asyncify("start_rewind", this.buffer);
     this.phase = Phase.Rewinding;
   }
-}
-
-function kindOf(error: unknown): number {
-  if (error instanceof RangeError) return 1;
-  if (error instanceof WebAssembly.Exception) return 5;
-  const message = error instanceof Error ? error.message : "";
-  for (const [pattern, kind] of TRAPS) if (pattern.test(message)) return kind;
-  return 6;
 }
 
 /** How much memory of ended programs may wait to be collected. */

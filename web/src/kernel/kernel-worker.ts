@@ -6,12 +6,14 @@
 import type { FunctionOffer } from "../guest/channel.js";
 import type { BootMessage, Failure, FromKernel, ToKernel } from "../messages.js";
 import type { ImageAccess } from "./asset-files.js";
-import { Refused, reshape } from "./module-form.js";
-import { Guests } from "./guests.js";
+import type { GuestHost } from "./guest-host.js";
+import { Refused, reshape, type Driver, type Form } from "./module-form.js";
 import { compiled, Memories, problemForm } from "./memories.js";
 import { Outside } from "./network/outside.js";
 import { IMAGE_PATH, startPython, type Python } from "./python.js";
 import { readForm } from "./stored-form.js";
+import { SuspendedGuests } from "./suspended-guests.js";
+import { WorkerGuests } from "./worker-guests.js";
 import { copyOf, type Pyodide, type PythonBuffer, type Service } from "./service.js";
 import { directories } from "#platform/directories";
 import { onMessage, openAssets, readAsset, send } from "#platform/kernel";
@@ -44,6 +46,7 @@ class Kernel {
   private service!: Service;
   private readonly outside = new Outside(() => this.service);
   private forms: Record<string, string> = {};
+  private driver: Driver = "workers";
   private images!: Python["images"];
   private showPackages!: Python["showPackages"];
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -55,9 +58,11 @@ class Kernel {
       index, message.snapshot, report,
     );
     this.forms = layout.forms;
+    this.driver = message.driver;
     const transfer = boot.transfer.getBuffer("u8");
-    const memories = new Memories(pyodide, transfer.data.byteOffset);
-    const guests = new Guests(memories);
+    const memories = new Memories(pyodide, transfer.data.byteOffset, message.driver);
+    const inWorkers = message.driver === "workers";
+    const guests = inWorkers ? new WorkerGuests(memories) : new SuspendedGuests(memories);
     this.showPackages = showPackages;
     this.images = images;
     this.service = boot.boot(this.host(memories, guests), IMAGE_PATH);
@@ -65,7 +70,8 @@ class Kernel {
     setInterval(() => {
       if (guests.computing) this.service.tick();
     }, TICK_MS);
-    send({ kind: "booted", report: { fromSnapshot, milliseconds: performance.now() - began } });
+    const milliseconds = performance.now() - began;
+    send({ kind: "booted", report: { fromSnapshot, milliseconds, driver: message.driver } });
   }
 
   request(number: number, method: string, params: string, data: Uint8Array | null): void {
@@ -81,7 +87,7 @@ class Kernel {
   }
 
   /** What Python calls (web/host.py). */
-  private host(memories: Memories, guests: Guests): object {
+  private host(memories: Memories, guests: GuestHost): object {
     return {
       feed: memories.feed.bind(memories),
       compile: memories.compile.bind(memories),
@@ -107,6 +113,7 @@ class Kernel {
       },
       fetch_bytes: (key: string, path: string, start: number, count: number) =>
         void this.fetchBytes(key, path, start, count),
+      kernel_bytes: () => memories.kernelBytes,
       wake_at: (milliseconds: number) => this.wakeAt(milliseconds),
       fetch_module: (key: string) => void this.fetchModule(key, memories),
       fetch_memory: (key: string) => void this.fetchMemory(key, memories),
@@ -130,13 +137,19 @@ class Kernel {
 
   private async fetchModule(key: string, memories: Memories): Promise<void> {
     try {
-      const stored = this.forms[key];
-      const form = stored ? readForm(await readAsset(stored)) : reshape(await readAsset(key));
+      const form = await this.fetchForm(key);
       this.service.module_fetched(key, memories.add(await compiled(form)));
     } catch (error) {
       if (error instanceof Refused) this.service.module_fetched(key, problemForm(error.message));
       else this.fetchFailed(key, error);
     }
+  }
+
+  /** A program in the form in which it runs. The assets have the form for workers. */
+  private async fetchForm(key: string): Promise<Form> {
+    const stored = this.driver === "workers" ? this.forms[key] : undefined;
+    if (stored) return readForm(await readAsset(stored));
+    return reshape(await readAsset(key), this.driver);
   }
 
   private async fetchMemory(key: string, memories: Memories): Promise<void> {

@@ -5,7 +5,7 @@
 // or written is checked against the memory's size.
 
 import { SharedGarbage } from "../memory-pressure.js";
-import { Refused, reshape, type Form, type Segment } from "./module-form.js";
+import { Refused, reshape, type Driver, type Form, type Segment } from "./module-form.js";
 
 /** How much memory of ended guests may wait to be collected. */
 const GARBAGE_BYTES = 256 * 1024 * 1024;
@@ -66,7 +66,10 @@ export class Memories {
   private fed: Uint8Array[] = [];
   private counter = 0;
 
-  constructor(private readonly python: PythonHeap, private readonly transferOffset: number) {}
+  constructor(
+    private readonly python: PythonHeap, private readonly transferOffset: number,
+    private readonly driver: Driver,
+  ) {}
 
   module(id: number): WebAssembly.Module {
     return this.modules.get(id)!.module;
@@ -108,6 +111,11 @@ export class Memories {
     return this.counter;
   }
 
+  /** The memory of Python itself. */
+  get kernelBytes(): number {
+    return this.python._module.HEAPU8.length;
+  }
+
   // Called by Python.
 
   feed(count: number): void {
@@ -123,7 +131,11 @@ export class Memories {
     }
     this.fed = [];
     try {
-      const form = reshape(bytes);
+      // A module that was not valid might refer to what `reshape` adds.
+      if (!WebAssembly.validate(bytes)) {
+        return problemForm("is not a valid WebAssembly module");
+      }
+      const form = reshape(bytes, this.driver, true);
       const module = new WebAssembly.Module(form.bytes as BufferSource);
       return this.add({ module, form: withoutBytes(form) });
     } catch (error) {
@@ -141,7 +153,8 @@ export class Memories {
   new_memory(module: number, first: number, most: number): number {
     let memory: WebAssembly.Memory;
     try {
-      memory = new WebAssembly.Memory({ initial: first, maximum: most, shared: true });
+      const shared = this.driver === "workers";
+      memory = new WebAssembly.Memory({ initial: first, maximum: most, shared });
     } catch {
       return -1;
     }
@@ -155,7 +168,7 @@ export class Memories {
   }
 
   memory_size(memory: number): number {
-    // Another worker may have grown it; the buffer is a new one then.
+    // Its guest may have grown it; the buffer is a new one then.
     const buffer = this.memories.get(memory)!.buffer;
     const view = this.views.get(memory)!;
     return view.buffer === buffer ? view.length : this.view(memory).length;
@@ -203,7 +216,8 @@ export class Memories {
 
   private part(memory: number, address: number, count: number): Uint8Array {
     let view = this.views.get(memory)!;
-    if (address + count > view.length) view = this.view(memory);
+    // The view of a memory that has grown may be too short, or have no bytes at all.
+    if (address + count > view.length || !view.length) view = this.view(memory);
     if (address + count > view.length) throw new RangeError("outside the memory");
     return view.subarray(address, address + count);
   }

@@ -1,10 +1,16 @@
-// The form in which programs run here: their memory is imported and shared, so that the kernel's
-// worker reaches it, and their data is copied into it by the kernel, before the program starts.
+// The form in which programs run here: their memory is imported, so that the kernel reaches it, and
+// their data is copied into it by the kernel, before the program starts. In workers of their own,
+// programs share their memory with the kernel's worker, and look at their signal flag in loops; in
+// the kernel's worker, they count their work and let others run.
 //
 // Owns `reshape`, which rewrites a module to that form and describes it. Rules: the bytes may come
 // from a hostile guest. What this cannot read is refused; what it passes on is validated by the
 // engine when it compiles it. Sections that it does not know are copied.
 
+import { addFuel } from "./fuel.js";
+import {
+  CODE, DATA, EXPORT, FUNCTION, GLOBAL, IMPORT, MEMORY, named, Sections, TYPE,
+} from "./module-sections.js";
 import { POLL, withPolls } from "./polls.js";
 import { leb, Reader, Refused } from "./wasm-reader.js";
 
@@ -34,53 +40,29 @@ export const MEMORY_MODULE = "wasmsand";
 export const MEMORY_NAME = "memory";
 const PAGES_MAX = 65536;
 const THREAD_ENTRY = "__thread_start";
+const HANDLERS = "__signal_run";
 
-const CUSTOM = 0, TYPE = 1, IMPORT = 2, FUNCTION = 3, MEMORY = 5, GLOBAL = 6, EXPORT = 7,
-  CODE = 10, DATA = 11;
 const I32 = 0x7f;
-function named(name: string): number[] {
-  const bytes = [...new TextEncoder().encode(name)];
-  return [...leb(bytes.length), ...bytes];
-}
 
-interface Section {
-  id: number;
-  body: Uint8Array;
-}
+/** How programs run: in workers of their own, or suspended in the kernel's worker. */
+export type Driver = "workers" | "suspending";
 
-function sections(bytes: Uint8Array): Section[] {
-  const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
-  if (header.some((byte, index) => bytes[index] !== byte)) {
-    throw new Refused("is not a WebAssembly module");
-  }
-  const reader = new Reader(bytes, 8);
-  const found: Section[] = [];
-  while (reader.at < bytes.length) {
-    const id = reader.byte();
-    const body = reader.take(reader.u32());
-    if (id !== CUSTOM) found.push({ id, body });
-  }
-  return found;
-}
-
-/** Rewrite a module. Throws `Refused`. */
-export function reshape(bytes: Uint8Array): Form {
+/** Rewrite a module. If it counts its work, which is so for "suspending", it must be valid. In a
+ *  worker, that is for programs of guests: engines end a worker only where its program looks whether
+ *  it should end, and a loop of instructions that take long need not. Throws `Refused`. */
+export function reshape(bytes: Uint8Array, driver: Driver, isOfGuest = false): Form {
   const form: Form = {
     bytes, segments: [], firstPages: 0, mostPages: PAGES_MAX,
     imports: [], procedures: [], addresses: [], variables: [], startsThreads: false,
   };
-  const parts = sections(bytes);
-  const body = (id: number) => parts.find((part) => part.id === id)?.body;
+  const parts = new Sections(bytes);
+  const body = (id: number) => parts.body(id);
   const types = readTypes(body(TYPE));
   const functions: number[] = [];
   const globals: { mutable: boolean; value: number | null }[] = [];
-  let importCount = 0;
-  let importBody: Uint8Array = new Uint8Array(0);
   if (body(IMPORT)) {
     const reader = new Reader(body(IMPORT)!);
-    importCount = reader.u32();
-    importBody = body(IMPORT)!.subarray(reader.at);
-    for (let left = importCount; left; left--) {
+    for (let left = reader.u32(); left; left--) {
       const pair: [string, string] = [reader.name(), reader.name()];
       form.imports.push(pair);
       const kind = reader.byte();
@@ -98,10 +80,23 @@ export function reshape(bytes: Uint8Array): Form {
   form.mostPages = Math.min(limits.most, PAGES_MAX);
   if (limits.first > PAGES_MAX) throw new Refused("needs more memory than there can be");
   if (body(GLOBAL)) readGlobals(new Reader(body(GLOBAL)!), globals);
-  if (body(EXPORT)) readExports(new Reader(body(EXPORT)!), form, functions, types, globals);
-  if (body(DATA)) replaceSection(parts, DATA, readData(new Reader(body(DATA)!), form));
-  addPolls(parts, form, types, functions.length);
-  form.bytes = assemble(parts, importCount, importBody, limits.first);
+  let handlers = -1;
+  if (body(EXPORT)) {
+    handlers = readExports(new Reader(body(EXPORT)!), form, functions, types, globals);
+  }
+  if (body(DATA)) parts.put(DATA, readData(new Reader(body(DATA)!), form));
+  if (driver === "suspending") addFuel(parts, functions.length, handlers);
+  else {
+    const added = addPolls(parts, form, types, functions.length) ? 1 : 0;
+    if (isOfGuest) addFuel(parts, functions.length + added, -1);
+  }
+  parts.remove(MEMORY);
+  const shared = driver === "workers" ? 2 : 0;
+  parts.append(IMPORT, [
+    ...named(MEMORY_MODULE), ...named(MEMORY_NAME), 2, 1 | shared,
+    ...leb(limits.first), ...leb(PAGES_MAX),
+  ]);
+  form.bytes = parts.bytes();
   return form;
 }
 
@@ -152,10 +147,12 @@ function readGlobals(
   }
 }
 
+/** Returns the index of the function that runs signal handlers, or -1. */
 function readExports(
   reader: Reader, form: Form, functions: number[], types: (string | null)[],
   globals: { mutable: boolean; value: number | null }[],
-): void {
+): number {
+  let handlers = -1;
   for (let left = reader.u32(); left; left--) {
     const name = reader.name();
     const kind = reader.byte();
@@ -165,6 +162,7 @@ function readExports(
       const type = functions[index];
       if (type === undefined) continue;
       if (types[type] === "") form.procedures.push(name);
+      if (types[type] === "" && name === HANDLERS) handlers = index;
       if (types[type] === "i" && name === THREAD_ENTRY) form.startsThreads = true;
     } else if (kind === 3) {
       const found = globals[index];
@@ -173,6 +171,7 @@ function readExports(
       }
     }
   }
+  return handlers;
 }
 
 /** The data section with the active segments taken out: they stay, without content. */
@@ -200,57 +199,20 @@ function readData(reader: Reader, form: Form): number[] {
   return rest;
 }
 
-function replaceSection(parts: Section[], id: number, body: Uint8Array | number[]): void {
-  parts.find((part) => part.id === id)!.body = Uint8Array.from(body);
-}
-
-/** Let the program look at its signal flag in every loop, if it has one. */
+/** Let the program look at its signal flag in every loop, if it has one: whether a
+ *  function was added. */
 function addPolls(
-  parts: Section[], form: Form, types: (string | null)[], functionCount: number,
-): void {
+  parts: Sections, form: Form, types: (string | null)[], functionCount: number,
+): boolean {
   const flag = form.addresses.find(([name]) => name === "__signal_flag")?.[1];
   const syscall = form.imports.findIndex((pair) => pair.join(".") === "linux.syscall");
   const type = types.indexOf("");
-  const body = (id: number) => parts.find((part) => part.id === id)?.body;
-  if (flag === undefined || syscall < 0 || type < 0 || !body(CODE)) return;
-  if (flag % 4 || flag + 4 > form.firstPages * 65536) return;
-  if (!form.procedures.includes("__signal_run")) return;
-  const code = withPolls(body(CODE)!, flag, functionCount, syscall);
-  if (code === null) return;
-  const reader = new Reader(body(FUNCTION)!);
-  const count = reader.u32();
-  const rest = body(FUNCTION)!.subarray(reader.at);
-  replaceSection(parts, FUNCTION, concat([leb(count + 1), rest, leb(type)]));
-  parts.find((part) => part.id === CODE)!.body = code;
-}
-
-function assemble(
-  parts: Section[], importCount: number, importBody: Uint8Array, firstPages: number,
-): Uint8Array {
-  const memory = [
-    ...named(MEMORY_MODULE), ...named(MEMORY_NAME), 2, 3, ...leb(firstPages), ...leb(PAGES_MAX),
-  ];
-  const imports = concat([leb(importCount + 1), importBody, memory]);
-  const out: (Uint8Array | number[])[] = [[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]];
-  const add = (id: number, body: Uint8Array | number[]) => out.push([id, ...leb(body.length)], body);
-  let imported = false;
-  for (const part of parts) {
-    if (!imported && part.id !== TYPE) {
-      add(IMPORT, imports);
-      imported = true;
-    }
-    if (part.id === IMPORT || part.id === MEMORY) continue;
-    add(part.id, part.body);
-  }
-  return concat(out);
-}
-
-function concat(pieces: (Uint8Array | number[])[]): Uint8Array {
-  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+  if (flag === undefined || syscall < 0 || type < 0 || !parts.body(CODE)) return false;
+  if (flag % 4 || flag + 4 > form.firstPages * 65536) return false;
+  if (!form.procedures.includes(HANDLERS)) return false;
+  const code = withPolls(parts.body(CODE)!, flag, functionCount, syscall);
+  if (code === null) return false;
+  parts.append(FUNCTION, leb(type));
+  parts.put(CODE, code);
+  return true;
 }

@@ -1,6 +1,6 @@
 // Reading and writing WebAssembly's binary format.
 //
-// Owns `Reader` and the encoding of numbers. Rules: the bytes may come from a hostile guest, so
+// Owns `Reader`, `Output` and the encoding of numbers. Rules: the bytes may come from a hostile guest, so
 // every read is checked.
 
 /** The bytes are not a module that can run here; the message says why. */
@@ -146,5 +146,29 @@ export function signedLeb(value: number): number[] {
     value >>= 7;
     if ((value === 0 && !(byte & 0x40)) || (value === -1 && byte & 0x40)) return [...bytes, byte];
     bytes.push(byte | 0x80);
+  }
+}
+
+/** Bytes that grow. */
+export class Output {
+  private length = 0;
+  private space: Uint8Array;
+
+  constructor(size: number) {
+    this.space = new Uint8Array(size);
+  }
+
+  add(piece: Uint8Array | number[]): void {
+    if (this.length + piece.length > this.space.length) {
+      const larger = new Uint8Array(2 * this.space.length + piece.length);
+      larger.set(this.space);
+      this.space = larger;
+    }
+    this.space.set(piece, this.length);
+    this.length += piece.length;
+  }
+
+  bytes(): Uint8Array {
+    return this.space.subarray(0, this.length);
   }
 }

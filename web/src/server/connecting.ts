@@ -46,7 +46,7 @@ export async function connectSandbox(
   const state = await served(transport, options);
   return {
     connection: new ServerConnection(transport, state.id),
-    report: { fromSnapshot: false, milliseconds: performance.now() - began },
+    report: { fromSnapshot: false, milliseconds: performance.now() - began, driver: "server" },
     limits: runLimits({
       timeoutMs: state.timeout_ms, maxOutputBytes: state.limits["max_output_bytes"],
     }),

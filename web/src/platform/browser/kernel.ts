@@ -4,8 +4,10 @@
 // assets. Rules: assets are read by a worker of their own, so that this one can wait for them and
 // so that unpacking and checking them does not delay the guests.
 
-import { AssetError } from "../../assets/asset-error.js";
-import { LAYOUT_FORMAT, type AssetIndex } from "../../assets/layout.js";
+import { AssetError, missing, wrongHash } from "../../assets/asset-error.js";
+import { gunzip } from "../../assets/inflate.js";
+import { assetName, LAYOUT_FORMAT, type AssetIndex } from "../../assets/layout.js";
+import { sha256 } from "../../assets/sha256.js";
 import type { Start } from "../../guest/channel.js";
 import { pyodideOptions, type CreateModule } from "../../kernel/pyodide-options.js";
 import type { Pyodide } from "../../kernel/service.js";
@@ -35,6 +37,16 @@ export function send(message: FromKernel, transfer: ArrayBuffer[] = []): void {
   (self as unknown as Worker).postMessage(message, transfer);
 }
 
+const round = new MessageChannel();
+const soonCalled: (() => void)[] = [];
+round.port1.onmessage = () => soonCalled.shift()!();
+
+/** Call `act` after timers and messages have had their turn. */
+export function soon(act: () => void): void {
+  soonCalled.push(act);
+  round.port2.postMessage(null);
+}
+
 // Assets.
 
 const SHARED_BYTES = 1024 * 1024;
@@ -46,9 +58,20 @@ let opened: { resolve(index: string): void; reject(error: Error): void };
 const reading = new Map<
   number, { resolve(bytes: Uint8Array): void; reject(error: Error): void }
 >();
-const state = new SharedArrayBuffer(8);
-const stateWords = new Int32Array(state);
-let content = new SharedArrayBuffer(SHARED_BYTES);
+
+interface Shared {
+  state: SharedArrayBuffer;
+  words: Int32Array;
+  content: SharedArrayBuffer;
+}
+
+/** Memory that the worker of assets shares; null if the page must not share memory. */
+const shared = globalThis.crossOriginIsolated ? sharedMemory() : null;
+
+function sharedMemory(): Shared {
+  const state = new SharedArrayBuffer(8);
+  return { state, words: new Int32Array(state), content: new SharedArrayBuffer(SHARED_BYTES) };
+}
 
 function ask(message: ToAssets): void {
   worker.postMessage(message);
@@ -90,22 +113,48 @@ export function readAsset(hash: string): Promise<Uint8Array> {
 
 /** Read an asset while this worker waits. */
 export function readAssetNow(hash: string): Uint8Array {
+  return shared ? readShared(hash, shared) : readRequested(hash);
+}
+
+/** The worker of assets reads it, and answers in shared memory. */
+function readShared(hash: string, memory: Shared): Uint8Array {
+  const { state, words } = memory;
   for (;;) {
-    Atomics.store(stateWords, PROGRESS, WAITING);
-    ask({ kind: "fetchNow", hash, state, content });
-    while (Atomics.load(stateWords, PROGRESS) === WAITING) {
-      Atomics.wait(stateWords, PROGRESS, WAITING);
-    }
-    const count = stateWords[COUNT]!;
-    if (stateWords[PROGRESS] === TOO_SMALL) {
-      content = new SharedArrayBuffer(count);
+    Atomics.store(words, PROGRESS, WAITING);
+    ask({ kind: "fetchNow", hash, state, content: memory.content });
+    while (Atomics.load(words, PROGRESS) === WAITING) Atomics.wait(words, PROGRESS, WAITING);
+    const count = words[COUNT]!;
+    if (words[PROGRESS] === TOO_SMALL) {
+      memory.content = new SharedArrayBuffer(count);
       continue;
     }
-    const bytes = new Uint8Array(content, 0, count).slice();
-    if (stateWords[PROGRESS] === FAILED) throw new AssetError(new TextDecoder().decode(bytes));
-    if (content.byteLength > SHARED_BYTES) content = new SharedArrayBuffer(SHARED_BYTES);
+    const bytes = new Uint8Array(memory.content, 0, count).slice();
+    if (words[PROGRESS] === FAILED) throw new AssetError(new TextDecoder().decode(bytes));
+    if (memory.content.byteLength > SHARED_BYTES) memory.content = new SharedArrayBuffer(SHARED_BYTES);
     return bytes;
   }
+}
+
+/** Without shared memory, only a request can wait. The browser's own cache may answer it. */
+function readRequested(hash: string): Uint8Array {
+  const url = base + assetName(hash);
+  const request = new XMLHttpRequest();
+  request.open("GET", url, false);
+  request.responseType = "arraybuffer";
+  try {
+    request.send();
+  } catch (error) {
+    throw missing(url, String(error));
+  }
+  if (request.status !== 200) throw missing(url, `the server says ${request.status}`);
+  let content: Uint8Array;
+  try {
+    content = gunzip(new Uint8Array(request.response as ArrayBuffer));
+  } catch {
+    throw wrongHash(url);
+  }
+  if (sha256(content) !== hash) throw wrongHash(url);
+  return content;
 }
 
 // Pyodide.

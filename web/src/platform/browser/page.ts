@@ -3,6 +3,7 @@
 // Owns starting the kernel's worker, and what the browser must offer. Rules: a message about
 // something missing says what to do.
 
+import type { Driver } from "../../kernel/module-form.js";
 import type { FromKernel, ToKernel } from "../../messages.js";
 
 export interface KernelWorker {
@@ -18,17 +19,43 @@ const FINAL_EXCEPTIONS = new Uint8Array([
   0x1f, 0x40, 1, 3, 0, 0x0b, 0x0f, 0x0b, 0x1a, 0x0b,
 ]);
 
-/** What is missing here, as a sentence; null if nothing is. */
-export function missingRequirement(): string | null {
+/** How programs run here, or what is missing, as a sentence. */
+export function chooseDriver(wanted?: Driver): Driver | { problem: string } {
+  const problem = missingRequirement();
+  if (problem) return { problem };
+  const workers = missingForWorkers();
+  const canSuspend = "Suspending" in WebAssembly;
+  if (wanted === "suspending" && !canSuspend) {
+    return { problem: "the browser has no WebAssembly.Suspending: use Chrome or Edge 137, or newer" };
+  }
+  if (wanted === "suspending" || (!wanted && workers && canSuspend)) return "suspending";
+  if (!workers) return "workers";
+  const other = wanted ? "" : "; a browser with WebAssembly.Suspending (Chrome or Edge 137) needs neither";
+  return { problem: workers + other };
+}
+
+/** What every sandbox needs and this page has not; null if nothing is missing. */
+function missingRequirement(): string | null {
   if (typeof Worker === "undefined" || typeof WebAssembly === "undefined") {
     return "a sandbox needs workers and WebAssembly: use a browser of 2025 or newer";
   }
   if (!globalThis.isSecureContext) {
     return (
-      "the page is not in a secure context, so that the browser denies shared memory: serve it over " +
-      "https, or from localhost"
+      "the page is not in a secure context, so that the browser denies storage and cryptography: " +
+      "serve it over https, or from localhost"
     );
   }
+  if (!WebAssembly.validate(FINAL_EXCEPTIONS)) {
+    return (
+      "the browser does not know WebAssembly's final exception handling, which the programs of the " +
+      "sandbox use: use Chrome or Edge 137, Firefox 131, Safari 18.4, or newer"
+    );
+  }
+  return null;
+}
+
+/** What programs in workers of their own need; null if nothing is missing. */
+function missingForWorkers(): string | null {
   if (!globalThis.crossOriginIsolated) {
     return (
       "the page is not cross-origin isolated, so that the browser denies shared memory: send the " +
@@ -38,12 +65,6 @@ export function missingRequirement(): string | null {
   }
   if (typeof SharedArrayBuffer === "undefined" || typeof Atomics.waitAsync !== "function") {
     return "the browser has no SharedArrayBuffer or no Atomics.waitAsync: use a newer browser";
-  }
-  if (!WebAssembly.validate(FINAL_EXCEPTIONS)) {
-    return (
-      "the browser does not know WebAssembly's final exception handling, which the programs of the " +
-      "sandbox use: use Chrome or Edge 137, Firefox 131, Safari 18.4, or newer"
-    );
   }
   return null;
 }

@@ -40,6 +40,9 @@ export function send(message: FromKernel, transfer: ArrayBuffer[] = []): void {
   parentPort!.postMessage(message, transfer);
 }
 
+/** Call `act` after timers and messages have had their turn. */
+export const soon: (act: () => void) => void = setImmediate;
+
 // Assets.
 
 let directory = "";

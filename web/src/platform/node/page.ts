@@ -7,6 +7,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
+import type { Driver } from "../../kernel/module-form.js";
 import type { FromKernel, ToKernel } from "../../messages.js";
 
 export interface KernelWorker {
@@ -18,13 +19,18 @@ export interface KernelWorker {
 
 const NODE_LEAST = 24;
 
-/** What is missing here, as a sentence; null if nothing is. */
-export function missingRequirement(): string | null {
-  if (Number(process.versions.node.split(".")[0]) >= NODE_LEAST) return null;
-  return (
-    `Node ${process.versions.node} cannot run the programs of the sandbox, which use WebAssembly's ` +
-    `final exception handling: use Node ${NODE_LEAST} or newer`
-  );
+/** How programs run here, or what is missing, as a sentence. */
+export function chooseDriver(wanted: Driver = "workers"): Driver | { problem: string } {
+  if (Number(process.versions.node.split(".")[0]) < NODE_LEAST) {
+    const problem =
+      `Node ${process.versions.node} cannot run the programs of the sandbox, which use ` +
+      `WebAssembly's final exception handling: use Node ${NODE_LEAST} or newer`;
+    return { problem };
+  }
+  if (wanted === "suspending" && !("Suspending" in WebAssembly)) {
+    return { problem: "this Node has no WebAssembly.Suspending: leave out the option 'driver'" };
+  }
+  return wanted;
 }
 
 export function defaultAssets(): string {

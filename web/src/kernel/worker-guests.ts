@@ -1,34 +1,32 @@
 // The workers in which guests run, and the bell that they ring.
 //
-// Owns `Guests`: starting, answering and ending guests. Rules: a worker runs one program after
+// Owns `WorkerGuests`: starting, answering and ending guests. Rules: a worker runs one program after
 // another; only a guest that computes and has to end costs its worker. Spare workers are started in
 // advance, because a start takes longer than most commands.
 
 import {
-  ANSWERED, CALLING, CHANNEL_WORDS, Meaning, MEANING, OPERATION, Operation, RESULT, STATE, WORDS,
+  ANSWERED, CALLING, CHANNEL_WORDS, Meaning, MEANING, OPERATION, Operation, OVER, RESULT, STATE, WORDS,
   type FunctionOffer, type Start,
 } from "../guest/channel.js";
+import { TRAP_KINDS } from "../guest/program.js";
 import { spawnGuest, type GuestWorker } from "#platform/kernel";
+import { BLOCKED, HANDLE, LEAVE, variablesOf, type GuestHost } from "./guest-host.js";
 import type { Memories } from "./memories.js";
 import type { Service } from "./service.js";
 
-const BLOCKED = 2 ** 40;
-const LEAVE = BLOCKED + 1;
-const HANDLE = BLOCKED + 2;
 /** Workers that wait for a guest. */
 const SPARE_LEAST = 2;
 const SPARE_MOST = 8;
-/** The values of `TrapKind` in engine/protocol.py; a guest's worker sends the index. */
-const TRAP_KINDS = [
-  "out of bounds memory access", "stack overflow", "bad indirect call",
-  "integer division by zero or overflow", "unreachable", "uncaught WebAssembly exception", "trap",
-];
-
+/** How long a worker may take to leave a program that has ended. Programs may catch the exception by
+ *  which they should leave. */
+const LEAVING_MS = 5_000;
 /** A worker for guests, and the channel on which they call. */
 class Seat {
   private readonly memory = new SharedArrayBuffer(4 * CHANNEL_WORDS);
   readonly channel = new Int32Array(this.memory);
   private readonly worker: GuestWorker = spawnGuest();
+  /** When its program ended, while the worker leaves it. */
+  endedAt = 0;
 
   /** Run a program as soon as the last one has been left. */
   start(start: Omit<Start, "channel">): void {
@@ -48,14 +46,11 @@ interface Guest {
   ended: boolean;
 }
 
-function variableOf(line: string): [string, number] {
-  const [name, value] = line.split("\t") as [string, string];
-  return [name, Number(value)];
-}
-
-export class Guests {
+export class WorkerGuests implements GuestHost {
   private readonly guests = new Map<number, Guest>();
   private readonly spare: Seat[] = [];
+  private readonly leaving = new Set<Seat>();
+  private sweep: ReturnType<typeof setTimeout> | null = null;
   private counter = 0;
   private readonly bell = new SharedArrayBuffer(4);
   private readonly bellWord = new Int32Array(this.bell);
@@ -94,7 +89,7 @@ export class Guests {
       module: this.memories.module(module),
       memory: this.memories.memory(memory),
       entry,
-      variables: variables ? variables.split("\n").map(variableOf) : [],
+      variables: variablesOf(variables),
       buffer,
       argument,
       bell: this.bell,
@@ -127,9 +122,29 @@ export class Guests {
     while (this.spare.length < SPARE_LEAST) this.spare.unshift(new Seat());
   }
 
+  /** A worker leaves the program that it has run. */
   private giveBack(seat: Seat): void {
-    if (this.spare.length < SPARE_MOST) this.spare.push(seat);
-    else setTimeout(() => seat.terminate(), 1000); // it still has to leave its program
+    seat.endedAt = performance.now();
+    this.leaving.add(seat);
+    this.sweep ??= setTimeout(() => this.endSlow(), LEAVING_MS);
+  }
+
+  private endSlow(): void {
+    for (const seat of this.leaving) {
+      if (performance.now() - seat.endedAt < LEAVING_MS) continue;
+      this.leaving.delete(seat);
+      seat.terminate();
+    }
+    this.sweep = this.leaving.size ? setTimeout(() => this.endSlow(), LEAVING_MS) : null;
+  }
+
+  private reuse(): void {
+    for (const seat of this.leaving) {
+      if (Atomics.load(seat.channel, STATE) !== OVER) continue;
+      this.leaving.delete(seat);
+      if (this.spare.length < SPARE_MOST) this.spare.push(seat);
+      else seat.terminate();
+    }
   }
 
   // The bell.
@@ -145,6 +160,7 @@ export class Guests {
   }
 
   private serve(): void {
+    if (this.leaving.size) this.reuse();
     for (const [number, guest] of this.guests) {
       const channel = guest.seat.channel;
       if (!guest.waits && Atomics.load(channel, STATE) === CALLING) {

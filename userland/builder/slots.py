@@ -1,0 +1,72 @@
+"""Which build begins next, and how many run at once.
+
+Owns the slots that builds take. Rules: of the builds that could begin, that with the greatest
+weight is next. The weight is the time from a build's start to the end of the last build that waits
+for it: the longest chains must not begin last. A build can begin when its source is there and all
+builds that it needs have ended. The end of a build gives its slot back and makes others ready in
+one step: if each thread had to wake up first, the fastest one would get the slot.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+
+class Slots:
+    """The slots of one run of the builder."""
+
+    def __init__(
+        self, count: int, needs: Mapping[str, set[str]], weights: Mapping[str, float]
+    ) -> None:
+        self._free = count
+        self._weights = weights
+        self._missing = {name: {*needed, f"source of {name}"} for name, needed in needs.items()}
+        self._ready: set[str] = set()
+        self._running: set[str] = set()
+        self._changed = threading.Condition()
+
+    def fetched(self, name: str) -> None:
+        """The source of a recipe is there."""
+        with self._changed:
+            self._ends(f"source of {name}")
+
+    def take(self, name: str) -> None:
+        """Wait for a slot for this recipe, whose source and dependencies are there."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._free > 0 and name == self._next())
+            self._ready.remove(name)
+            self._running.add(name)
+            self._free -= 1
+            self._changed.notify_all()
+
+    def built(self, name: str) -> None:
+        """The output of a recipe is there; it gives its slot back if it had one."""
+        with self._changed:
+            self._leave(name)
+            self._ends(name)
+
+    def failed(self, name: str) -> None:
+        """A recipe will not be built; it gives its slot back if it had one."""
+        with self._changed:
+            self._leave(name)
+
+    def _next(self) -> str:
+        return max(self._ready, key=lambda name: (self._weights[name], name))
+
+    def _ends(self, event: str) -> None:
+        for name, missing in self._missing.items():
+            if event in missing:
+                missing.remove(event)
+                if not missing:
+                    self._ready.add(name)
+        self._changed.notify_all()
+
+    def _leave(self, name: str) -> None:
+        if name in self._running:
+            self._running.remove(name)
+            self._free += 1
+        self._ready.discard(name)
+        # If it was cached, nothing makes it ready any more.
+        self._missing.pop(name, None)
+        self._changed.notify_all()

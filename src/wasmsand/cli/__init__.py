@@ -17,30 +17,6 @@ from typing import Final, Protocol, cast
 
 from wasmsand import __version__
 from wasmsand.cli import delegated, line
-from wasmsand.cli import (
-    attach,
-    completion,
-    cp,
-    delegated,
-    doctor,
-    fleet,
-    fork,
-    kill,
-    line,
-    load,
-    ls,
-    mcp,
-    playground,
-    ps,
-    python,
-    restore,
-    rpc,
-    run,
-    serve,
-    shell,
-    snapshot,
-    warm,
-)
 from wasmsand.cli.failure import EXIT_USAGE, CliError
 from wasmsand.cli.splitting import options_of, refuse_options, split_at_command, suggestion
 
@@ -111,6 +87,7 @@ _SUBCOMMANDS: Final = (
     "attach",
     "rpc",
     "serve",
+    "fleet",
     "mcp",
     "playground",
     "doctor",
@@ -121,28 +98,6 @@ _SUBCOMMANDS: Final = (
 
 def _subcommand(name: str) -> Subcommand:
     return cast("Subcommand", import_module(f"wasmsand.cli.{name}"))
-_SUBCOMMANDS: Mapping[str, Subcommand] = {
-    "run": run,
-    "shell": shell,
-    "python": python,
-    "load": load,
-    "snapshot": snapshot,
-    "restore": restore,
-    "fork": fork,
-    "cp": cp,
-    "ls": ls,
-    "ps": ps,
-    "kill": kill,
-    "attach": attach,
-    "rpc": rpc,
-    "serve": serve,
-    "fleet": fleet,
-    "mcp": mcp,
-    "playground": playground,
-    "doctor": doctor,
-    "warm": warm,
-    "completion": completion,
-}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

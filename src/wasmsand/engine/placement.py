@@ -18,9 +18,10 @@ on a guest's thread, to outlive a system call, calls `free_this_thread` first.
 
 from __future__ import annotations
 
+import _thread  # in a page it has no get_native_id
 import os
 import sys
-from _thread import get_ident, get_native_id
+from _thread import get_ident
 from typing import Final
 
 from wasmsand.engine.forking import in_child
@@ -40,7 +41,7 @@ class Place:
 
     def __init__(self, creator: Place | None) -> None:
         """For the calling thread, which `creator` has started."""
-        self._native = get_native_id()
+        self._native = _thread.get_native_id()
         self._allowed: frozenset[int] = processors() if creator is None else creator._allowed
         self._processor: int | None = None if creator is None else creator._processor
         """The processor on which it has to stay; None if it may use all that are allowed."""

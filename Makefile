@@ -10,6 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+DEV := $(VENV)/installed-dev
 EXTRAS := $(VENV)/installed-extras
 WEB_STAMP := web/node_modules/installed
 
@@ -64,6 +65,17 @@ $(EXTRAS): $(STAMP)
 	@echo 'make: installing the supported agent frameworks, Ray, and mkdocs for the site'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[adapters,docs,fleet]'
 	@touch $@
+# Tools for development, among them half a gigabyte of compilers that only tests use.
+$(DEV): $(STAMP)
+	@echo 'make: installing the tools for development'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# Packages that only tests and the site need: agent frameworks, mkdocs.
+$(EXTRAS): $(STAMP)
+	@echo 'make: installing the tools for development, the supported agent frameworks, and mkdocs for the site'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,adapters,docs]'
+	@touch $(DEV) $@
 
 demo: $(STAMP)
 	$(BIN)/wasmsand build $(DEMO)
@@ -74,7 +86,7 @@ build: $(STAMP)
 	$(BIN)/wasmsand build
 	$(BIN)/wasmsand doctor
 
-lint: $(STAMP)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(TYPED)
@@ -105,7 +117,7 @@ tests-ready: v86-if-possible
 	$(BIN)/python -m fuzz --seconds $(TEST_SECONDS)
 
 # The checks of the code use one CPU, and need nothing that is built.
-test: $(STAMP) $(EXTRAS)
+test: $(EXTRAS)
 	@$(MAKE) --no-print-directory -j2 lint tests-ready
 	$(PYTEST) -p tests.second_try -n $(WORKERS) --durations=25 $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
 	    $(PYTEST) -p tests.second_try --second-try \
@@ -114,11 +126,13 @@ test: $(STAMP) $(EXTRAS)
 
 bench: build
 	$(BIN)/python -m bench.renew $(ARGS)
+bench: $(DEV) build
+	$(BIN)/wasmsand bench $(ARGS)
 
-conformance: build
+conformance: $(DEV) build
 	$(BIN)/python -m conformance $(ARGS)
 
-fuzz: $(STAMP)
+fuzz: $(DEV)
 	$(BIN)/python -m fuzz --seconds $(SECONDS_) $(ARGS)
 
 soak: build
@@ -131,7 +145,7 @@ docs: $(EXTRAS)
 playground-page: $(WEB_STAMP)
 	cd web && npm run --silent site -- --front-end
 
-wheel: build
+wheel: $(DEV) build
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory playground-page; \
 	    else echo 'make: no npm: the wheel will have no page for `wasmsand serve --playground`'; fi
 	$(BIN)/python scripts/make_wheels.py
@@ -141,12 +155,12 @@ $(WEB_STAMP): web/package.json web/package-lock.json
 	cd web && npm ci --no-fund --no-audit
 	@touch $@
 
-web: build $(WEB_STAMP)
+web: $(DEV) build $(WEB_STAMP)
 	cd web && npm run --silent assets && npm run --silent build && npm run --silent site
 	@echo 'make: the playground is in web/site; $(BIN)/wasmsand playground serves it'
 
 # Chromium is installed with apt-get if it is missing; if that fails, its tests are skipped.
-web-test: build
+web-test: $(DEV) build
 	@scripts/web_tests
 
 clean:

@@ -72,7 +72,8 @@ class ServerUnderFaults:
         self.pid = self._process.pid
         self.complaints: deque[str] = deque(maxlen=1000)
         """The last lines that the server has printed."""
-        threading.Thread(target=self._read_complaints, daemon=True).start()
+        self._reader = threading.Thread(target=self._read_complaints, daemon=True)
+        self._reader.start()
 
     def _read_complaints(self) -> None:
         assert self._process.stderr is not None
@@ -84,6 +85,9 @@ class ServerUnderFaults:
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.wait()
+        self._reader.join()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
 
     def workers(self) -> list[int]:
         """The pids of the workers, the oldest first."""

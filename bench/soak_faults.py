@@ -222,7 +222,9 @@ def soak(minutes: float, clients: int, at_least: int) -> bool:
         Driver(server.url).wait_for_workers(_WORKERS)
         spared = server.workers()[0]
         with _working(server.url, warming, clients):
-            time.sleep(max(5.0, seconds * 0.1))
+            until = time.monotonic() + max(5.0, seconds * 0.1)
+            while time.monotonic() < until:
+                vanish(server, warming)
         before = _held(server)
         faults = [
             Faults("kill", seconds / 40, lambda: kill_workers(server, journal), journal),

@@ -80,6 +80,21 @@ async function waiting(commands: string[]): Promise<Outcome> {
   return { name: "none", message: JSON.stringify({ early, others: new Set(others).size, codes }) };
 }
 
+/** Runs in the page: whether a program ends while the page waits for a file of the image. */
+async function pageReading(): Promise<Outcome> {
+  const { api, hold } = globalThis as any;
+  const sandbox = await api.Sandbox.create();
+  await sandbox.run("echo warm");
+  await hold(true);
+  const order: string[] = [];
+  await Promise.all([
+    sandbox.readFile("/usr/libexec/git-core/git-filter-branch").then(() => order.push("the page")),
+    sandbox.run("echo on").then(() => order.push("the program")),
+  ]);
+  sandbox.destroy();
+  return { name: "none", message: `${order[1]} came second` };
+}
+
 describe("what a page may lack", { skip }, () => {
   let browser: { context: BrowserContext; close(): Promise<void> };
 
@@ -125,7 +140,7 @@ describe("what a page may lack", { skip }, () => {
     assert.equal((await create({ isolated: false })).message, "it says 42");
   });
 
-  test("isolation and stack switching: the message names the headers", { timeout: 60_000 }, async () => {
+  test("L181: isolation and stack switching: the message names the headers", { timeout: 60_000 }, async () => {
     const error = await create({ isolated: false, ...withoutSuspending() });
     assert.equal(error.name, "HostError");
     assert.match(error.message, /Cross-Origin-Opener-Policy: same-origin/);
@@ -208,6 +223,21 @@ describe("what a page may lack", { skip }, () => {
       assert.deepEqual(JSON.parse(message), { early: 0, others: 1, codes: [0, 0] });
     });
   }
+
+  test("L182: what the page reads of the image keeps programs waiting", { timeout: 60_000 }, async () => {
+    let release = () => {};
+    let held: Promise<void> | null = null;
+    const lack: Lack = {
+      hold: async (path) => (path.endsWith(".bin") ? held : undefined),
+      prepare: (page) => page.exposeFunction("hold", (wanted: boolean) => {
+        release();
+        held = wanted ? new Promise<void>((resolve) => (release = resolve)) : null;
+        // While the kernel waits, the page cannot ask for the end.
+        if (wanted) setTimeout(() => release(), 3000);
+      }),
+    };
+    assert.equal((await found(lack, pageReading)).message, "the program came second");
+  });
 
   test("the right to store: the message says how to give it", { timeout: 60_000 }, async () => {
     const denied = "Promise.reject(new DOMException('denied', 'SecurityError'))";

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from wasmsand.cli.failure import CliError
 from wasmsand.cli.options import failures
@@ -43,48 +43,53 @@ _POLL_SECONDS: Final = 1.0
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """See `Subcommand`."""
-    parser.add_argument("action", choices=("up", "status", "drain", "down"))
-    parser.add_argument(
-        "rest", metavar="NODE", nargs="*", help="for drain: the id of the node, or its beginning"
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    up = actions.add_parser("up", help="create the hosts that are missing")
+    status = actions.add_parser("status", help="show the hosts, where they are and what they do")
+    drain = actions.add_parser("drain", help="move the hosts of a node to other nodes")
+    down = actions.add_parser("down", help="end all hosts; the Ray cluster stays")
+    for action, act in ((up, _up), (status, _status), (drain, _drain), (down, _down)):
+        action.set_defaults(act=act)
+        action.add_argument(
+            "--address", metavar="HOST:PORT", help="the Ray cluster (default: that of this machine)"
+        )
+        action.add_argument("--name", default="default", help="the fleet (default: default)")
+    _add_up_options(up)
+    status.add_argument("--json", action="store_true", help="print JSON")
+    drain.add_argument("node", metavar="NODE", help="the id of the node, or its beginning")
+    drain.add_argument(
+        "--force", action="store_true", help="even if sandboxes are lost, without a store"
     )
-    parser.add_argument(
-        "--address", metavar="HOST:PORT", help="the Ray cluster (default: that of this machine)"
-    )
-    parser.add_argument("--name", default="default", help="name of the fleet (default: default)")
-    parser.add_argument("--json", action="store_true", help="status: print JSON")
-    parser.add_argument(
-        "--force", action="store_true", help="drain: even if sandboxes are lost, without a store"
-    )
-    group = parser.add_argument_group("options of up; those of `wasmsand serve` follow after --")
-    group.add_argument(
+
+
+def _add_up_options(up: argparse.ArgumentParser) -> None:
+    up.add_argument(
         "--local",
         action="store_true",
         help="start a Ray cluster on this machine; it ends with this command",
     )
-    group.add_argument("--nodes", metavar="N", type=int, help="with --local (default: 1)")
-    group.add_argument(
+    up.add_argument("--nodes", metavar="N", type=int, help="with --local (default: 1)")
+    up.add_argument(
         "--hosts", metavar="N", type=int, help="number of hosts (default: one for each node)"
     )
-    group.add_argument(
+    up.add_argument(
         "--store", metavar="DIR", help="directory that all nodes see, to keep sandboxes in"
     )
-    group.add_argument(
+    up.add_argument(
         "--resource", metavar="NAME", help="use only nodes with this custom resource of Ray"
+    )
+    up.add_argument(
+        "serve_options",
+        metavar="-- OPTION",
+        nargs="*",
+        help="options of `wasmsand serve` for each host",
     )
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Do one action."""
-    actions: dict[str, Callable[[argparse.Namespace], int]] = {
-        "up": _up,
-        "status": _status,
-        "drain": _drain,
-        "down": _down,
-    }
-    if arguments.action not in ("up", "drain") and arguments.rest:
-        raise CliError(f"fleet {arguments.action} takes no arguments: {arguments.rest[0]}")
     with failures():
-        return actions[arguments.action](arguments)
+        return cast("Callable[[argparse.Namespace], int]", arguments.act)(arguments)
 
 
 def _fleet(arguments: argparse.Namespace) -> Fleet:
@@ -134,7 +139,7 @@ def _create(arguments: argparse.Namespace, cluster: str | None) -> Fleet:
             name=arguments.name,
             hosts=arguments.hosts,
             store=arguments.store,
-            serve_options=arguments.rest,
+            serve_options=arguments.serve_options,
             resource=arguments.resource,
         )
     except ValueError as error:
@@ -163,10 +168,8 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def _drain(arguments: argparse.Namespace) -> int:
-    if len(arguments.rest) != 1:
-        raise CliError("name one node to drain; `wasmsand fleet status` shows their ids")
     try:
-        moved = _fleet(arguments).drain(arguments.rest[0], force=arguments.force)
+        moved = _fleet(arguments).drain(arguments.node, force=arguments.force)
     except ValueError as error:
         raise CliError(str(error)) from None
     print(f"moved: {', '.join(moved) or 'no host was there'}")

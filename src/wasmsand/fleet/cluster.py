@@ -103,12 +103,17 @@ class Home:
                 with self._lock:
                     self._actor = self._place = None
                 time.sleep(_PAUSE_SECONDS)
+            except errors.RayError as error:
+                cause = str(error).strip().splitlines()[-1:]
+                raise ConnectionLostError(
+                    f"{self.name} of the fleet {self._address}: {''.join(cause)}"
+                ) from None
 
-    def place(self) -> HostPlace:
-        """Where the host was last seen."""
+    def place(self, seconds: float = CALL_SECONDS) -> HostPlace:
+        """Where the host was last seen. Waits for one that starts."""
         with self._lock:
             known = self._place
-        return known or self.look(time.monotonic() + CALL_SECONDS)
+        return known or self.look(time.monotonic() + seconds)
 
     def look(self, until: float) -> HostPlace:
         """Where the host is now."""

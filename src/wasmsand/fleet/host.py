@@ -31,6 +31,8 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.sandbox import Sandbox
 
 _FRESH_SECONDS: Final = 1.0
+_BUSY_SECONDS: Final = 0.5
+_OVERLOADED: Final = HostLoad(sandboxes=0, memory=1.0, load=1000.0)
 _LONGEST_PAUSE_SECONDS: Final = 30.0
 _LOST_STATUS: Final = 70
 _MEMORY: Final = Path("/proc/meminfo")
@@ -83,14 +85,19 @@ class FleetHost:
         )
 
     def load(self) -> HostLoad:
-        """How much it has to do; measured at most once per second."""
-        with self._lock:
+        """How much it has to do; measured at most once per second. While a measurement takes long,
+        the host has too much to do; so calls cannot pile up."""
+        if not self._lock.acquire(timeout=_BUSY_SECONDS):
+            return _OVERLOADED
+        try:
             if self._load is None or time.monotonic() - self._measured > _FRESH_SECONDS:
                 metrics = self._transport.ask("GET", "/metrics").decode()
                 sandboxes = int(_metric(metrics, "wasmsand_sandboxes"))
                 self._load = HostLoad(sandboxes, _memory_in_use(), load_per_core() or 0.0)
                 self._measured = time.monotonic()
             return self._load
+        finally:
+            self._lock.release()
 
     def stop(self) -> None:
         """Let running requests finish, store everything, and end the server."""

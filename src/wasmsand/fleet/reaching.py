@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from wasmsand.fleet.cluster import Home, homes_of
 from wasmsand.fleet.placing import hosts_for_new
-from wasmsand.fleet.transport import FleetTransport
+from wasmsand.fleet.transport import OTHERS_SECONDS, FleetTransport
 from wasmsand.fleet.values import parse_address
 from wasmsand.http.transport import Transport
 from wasmsand.sdk.errors import SandboxClosedError, SandboxError
@@ -25,14 +25,14 @@ Answer = TypeVar("Answer")
 def transport_for_new(url: str, token: str | None) -> Transport:
     """To the host that shall have a new sandbox. Raises `ConnectionLostError`."""
     _refuse(token)
-    first, *others = hosts_for_new(homes_of(parse_address(url)))
-    while True:
+    hosts = hosts_for_new(homes_of(parse_address(url)))
+    for number, home in enumerate(hosts[:-1]):
+        rest = hosts[number + 1 :]
         try:
-            return FleetTransport(first, is_bound=False, others=others)
-        except SandboxError:  # it does not answer
-            if not others:
-                raise
-            first, *others = others
+            return FleetTransport(home, is_bound=False, others=rest, seconds=OTHERS_SECONDS)
+        except SandboxError:
+            continue  # it does not answer
+    return FleetTransport(hosts[-1], is_bound=False)
 
 
 def transport_to(url: str, token: str | None, identity: str) -> Transport:

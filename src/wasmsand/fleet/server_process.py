@@ -26,6 +26,7 @@ TOKEN_NAME: Final = "fleet"
 _PACKAGE_ROOT: Final = Path(__file__).resolve().parents[2]
 _MOST_SANDBOXES: Final = "2000"
 _END_SECONDS: Final = 90.0
+_LOG_SECONDS: Final = 30.0
 _LOCK_SECONDS: Final = 120.0
 """How long a new server waits for the lock of its store. Ray ends a node that has lost its
 cluster after a minute."""
@@ -84,7 +85,8 @@ class ServerProcess:
             start_new_session=True,
         )
         self.url = self._wait_until_it_serves()
-        threading.Thread(target=self._pass_log_on, name="wasmsand-host-log", daemon=True).start()
+        self._log = threading.Thread(target=self._pass_log_on, name="wasmsand-log", daemon=True)
+        self._log.start()
 
     def _wait_until_it_serves(self) -> str:
         assert self._process.stderr is not None
@@ -94,7 +96,13 @@ class ServerProcess:
                 return line.rpartition("serving ")[2].strip()
             printed = [*printed[-20:], line.strip()]
         self._process.wait()
+        self._close_pipes()
         raise ServerFailed(" ".join(printed) or f"it ended with {self._process.returncode}")
+
+    def _close_pipes(self) -> None:
+        for pipe in (self._process.stdin, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
 
     def _pass_log_on(self) -> None:
         """Ray collects the actor's standard error."""
@@ -112,6 +120,12 @@ class ServerProcess:
         status = self._process.wait()
         shutil.rmtree(self._directory, ignore_errors=True)
         return status
+
+    def close(self) -> None:
+        """After the end: close the pipes. A worker may have its standard error a little longer."""
+        self._log.join(_LOG_SECONDS)
+        if not self._log.is_alive():
+            self._close_pipes()
 
     def stop(self) -> None:
         """Let running requests finish, store everything, and end."""

@@ -15,13 +15,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from wasmsand.fleet.cluster import Home
+from wasmsand.fleet.cluster import CALL_SECONDS, Home
 from wasmsand.fleet.values import HostPlace
 from wasmsand.http.transport import ANSWER_SECONDS, Content, HttpExchange, Transport
 from wasmsand.sdk.errors import ConnectionLostError, SandboxCrashedError, ServerError
 
 RECOVERY_SECONDS: Final = 120.0
 """How long a request waits for a host that is lost or moves."""
+OTHERS_SECONDS: Final = 5.0
+"""How long to wait for a host that starts, if another one can have the new sandbox."""
 _PAUSE_SECONDS: Final = 0.2
 _PROBE_SECONDS: Final = 5.0
 _ENDING: Final = "shutting_down"
@@ -34,13 +36,21 @@ class FleetTransport(Transport):
 
     has_stable_address = False
 
-    def __init__(self, home: Home, *, is_bound: bool, others: Sequence[Home] = ()) -> None:
+    def __init__(
+        self,
+        home: Home,
+        *,
+        is_bound: bool,
+        others: Sequence[Home] = (),
+        seconds: float = CALL_SECONDS,
+    ) -> None:
         """`is_bound`: the requests are about a sandbox of this host. Otherwise the first request
-        creates one; if the host cannot take it, it goes to one of the `others`."""
+        creates one; if the host cannot take it, it goes to one of the `others`. `seconds`: how long
+        to wait for a host that starts."""
         self._home = home
         self._others = list(others)
         self._is_bound = is_bound
-        self._place = home.place()
+        self._place = home.place(seconds)
         self._owner = os.getpid()
         super().__init__(self._place.url, self._place.token)
 
@@ -120,7 +130,7 @@ class FleetTransport(Transport):
         while not self._is_bound and self._others:
             self._home = self._others.pop(0)
             try:
-                self._go_to(self._home.place())
+                self._go_to(self._home.place(OTHERS_SECONDS))
             except (ConnectionLostError, ServerError):
                 continue  # this one does not answer either
             return True

@@ -46,7 +46,7 @@ class WebHost(JavaScriptHost, Protocol):
         """Answer the call for which a guest waits."""
 
     def end_guest(self, guest: int, computing: bool) -> None:
-        """The guest has ended. If it computes, its worker is terminated."""
+        """The guest has ended. If it computes, the host stops it."""
 
     def fetch_module(self, key: str) -> None:
         """Fetch and compile a program of the image; `WebMachine.module_fetched` gets the result."""

@@ -1,9 +1,10 @@
-"""Guests in workers, served by one thread.
+"""Guests of a JavaScript host, served by one thread.
 
 Owns `Loop`, which decides whose waiting call is tried again, and `Task`, the driver of one guest.
 Rules: nothing here waits. A call is answered at once, or a queue or a deadline makes it ready
 again. A guest that computes looks at its signal flag in its loops: if that is set, it calls `tick`.
-A guest without a flag cannot be interrupted, only ended: its worker is terminated then.
+A guest without a flag cannot be interrupted, only ended: its worker is terminated, or it is not
+resumed.
 """
 
 from __future__ import annotations

@@ -8,12 +8,16 @@ import io
 import json
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from tests.fleet.on_a_cluster.homes import host_of
-from wasmsand import AsyncSandbox, PythonSession, Sandbox, SandboxClosedError
+from wasmsand import AsyncSandbox, PythonSession, Sandbox, SandboxClosedError, ServerError
 from wasmsand.fleet import Fleet
+from wasmsand.fleet.cluster import homes_of
+from wasmsand.fleet.values import parse_address
 
 
 @pytest.fixture
@@ -93,3 +97,21 @@ def test_the_command_line_shows_and_uses_a_fleet(stored: Fleet) -> None:
     assert {each["state"] for each in status} == {"serving"}
     assert len({each["node"] for each in status}) == 3
     assert wasmsand("run", "--connect", stored.url, "echo there") == "there\n"
+
+
+def test_a_stranger_who_reaches_a_host_cannot_use_it(stored: Fleet) -> None:
+    """Only whoever joins the cluster learns the token; other users of the node cannot read it."""
+    home = homes_of(parse_address(stored.url)).all()[0]
+    url = home.place().url
+    for token in (None, "a-guess-of-a-stranger"):
+        with pytest.raises(ServerError) as caught:
+            Sandbox.connect(url, token=token)
+        assert caught.value.code == "unauthorized"
+    pid = home.ask("server_pid", time.monotonic() + 60)
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+    variables = Path(f"/proc/{pid}/environ").read_bytes().decode()
+    token = home.place().token
+    assert token not in " ".join(words) + variables
+    file = Path(words[words.index("--tokens-file") + 1])
+    assert token in file.read_text()
+    assert file.parent.stat().st_mode & 0o077 == 0

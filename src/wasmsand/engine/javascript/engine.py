@@ -2,8 +2,8 @@
 
 Owns `JavaScriptEngine`. Rules: an instance is a memory and a description of how its program starts;
 the host creates the WebAssembly instance in the worker that runs the guest. So an instance here
-cannot be run or called: its driver (`wasmsand.web`) starts it. Memories are shared between workers,
-so the module imports its memory: the JavaScript side rewrites modules to that form.
+cannot be run or called: its driver (`wasmsand.web`) starts it. A memory exists before its instance,
+so the module imports it: the JavaScript side rewrites modules to that form.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: v86 help demo test tests-ready lint check build packages packages-if-cached v86-if-possible bench conformance fuzz docs wheel playground-page web web-test clean
+.PHONY: v86 help demo test lint check build packages packages-if-cached v86-if-possible bench conformance fuzz soak docs wheel playground-page web web-test clean tests-ready
 
 PYTHON ?= python3
 VENV := .venv
@@ -24,6 +24,8 @@ ARGS ?=
 # Seconds of fuzzing for all targets together: in `make fuzz`, and in `make test`.
 SECONDS_ ?= 600
 TEST_SECONDS := 60
+# Length of `make soak`.
+MINUTES ?= 10
 # The processes of pytest. Tests wait for programs, servers and clocks for a part of their time, so
 # one more than there are CPUs.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -42,9 +44,10 @@ help:
 	@echo '  make build         build the whole user space from source; cached'
 	@echo '  make packages      build the second stage too: Python with numpy, pandas, scipy, ...; takes long'
 	@echo '  make v86           build the Linux machine of v86 mode'
-	@echo '  make bench         measure all timings, WebAssembly and native side by side'
+	@echo '  make bench         measure all timings beside native programs and other sandboxes, renew the tables'
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
+	@echo '  make soak          run commands for MINUTES=10 minutes while workers die, the disk fills and clients vanish'
 	@echo '  make docs          build the documentation site in build/site; fail on a broken link'
 	@echo '  make wheel         build dist/*.whl: the programs, portable and compiled for this kind of machine'
 	@echo '  make web           build the npm package and the playground in web/; needs npm and a built user space'
@@ -63,10 +66,10 @@ $(DEV): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-# Packages that only tests and the site need: agent frameworks, mkdocs.
+# Packages that only tests and the site need: agent frameworks, Ray, mkdocs.
 $(EXTRAS): $(STAMP)
-	@echo 'make: installing the tools for development, the supported agent frameworks, and mkdocs for the site'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,adapters,docs]'
+	@echo 'make: installing the tools for development, the supported agent frameworks, Ray, and mkdocs'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,adapters,docs,fleet]'
 	@touch $(DEV) $@
 
 demo: $(STAMP)
@@ -117,13 +120,16 @@ test: $(EXTRAS)
 	@scripts/web_tests
 
 bench: $(DEV) build
-	$(BIN)/wasmsand bench $(ARGS)
+	$(BIN)/python -m bench.renew $(ARGS)
 
 conformance: $(DEV) build
 	$(BIN)/python -m conformance $(ARGS)
 
 fuzz: $(DEV)
 	$(BIN)/python -m fuzz --seconds $(SECONDS_) $(ARGS)
+
+soak: $(DEV) build
+	$(BIN)/python -m bench.soak_faults --minutes $(MINUTES) $(ARGS)
 
 docs: $(EXTRAS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -1,18 +1,22 @@
 """A server for benchmarks, a client that costs little, and what processes use.
 
-Owns `served`, `Driver` and `Family`. Rules: the server is `wasmsand serve` in processes of its own.
-The client is one thread with prepared requests, because its CPU time is taken from the same cores.
+Owns `served`, `ServerUnderFaults`, `Driver` and `family`. Rules: the server is `wasmsand serve` in
+processes of its own. The client is one thread with prepared requests, because its CPU time is taken
+from the same cores.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import selectors
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -48,6 +52,74 @@ def served(*options: str) -> Iterator[tuple[str, int]]:
         _, complaints = process.communicate()
     if complaints or process.returncode:
         raise Unanswered(f"the server ended with {process.returncode}: {complaints}")
+
+
+class ServerUnderFaults:
+    """A running server that may complain: its workers are killed, and its disk is full."""
+
+    def __init__(self, *options: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "wasmsand", "serve", "--port", "0", *options],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stderr is not None
+        line = self._process.stderr.readline()
+        if "serving " not in line:
+            raise Unanswered(f"the server did not start: {line}{self._process.stderr.read()}")
+        self.url = line.rpartition("serving ")[2].strip()
+        self.pid = self._process.pid
+        self.complaints: deque[str] = deque(maxlen=1000)
+        """The last lines that the server has printed."""
+        threading.Thread(target=self._read_complaints, daemon=True).start()
+
+    def _read_complaints(self) -> None:
+        assert self._process.stderr is not None
+        self.complaints.extend(self._process.stderr)
+
+    def __enter__(self) -> ServerUnderFaults:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+    def workers(self) -> list[int]:
+        """The pids of the workers, the oldest first."""
+        found: list[int] = []
+        for task in os.listdir(_PROC / str(self.pid) / "task"):
+            children = (_PROC / str(self.pid) / "task" / task / "children").read_text()
+            found += map(int, children.split())
+        return sorted(found, key=_started)
+
+    def wait_until_empty(self, seconds: float) -> None:
+        """Wait until no sandbox is left. Raises `Unanswered`."""
+        driver, until = Driver(self.url), time.monotonic() + seconds
+        while True:
+            answers: list[bytes] = []
+            driver.drive([driver.request("GET", "/v1/sandboxes")], count=1, answers=answers)
+            if not json.loads(answers[0])["sandboxes"]:
+                return
+            if time.monotonic() > until:
+                raise Unanswered("sandboxes are left")
+            for each in json.loads(answers[0])["sandboxes"]:
+                # Its client was refused when it killed the sandbox.
+                parts = urlsplit(self.url)
+                connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
+                connection.request("DELETE", f"/v1/sandboxes/{each['id']}")
+                connection.getresponse().read()
+                connection.close()
+            time.sleep(0.2)
+
+
+def _started(pid: int) -> tuple[int, int]:
+    """When a process was started, for sorting."""
+    try:
+        fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return int(fields[19]), pid
+    except OSError:
+        return 1 << 62, pid  # it has ended
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from wasmsand import Sandbox
 
 _WARM_UP: Final = 50
 _IMPORTS: Final = 15
+_HEADINGS: Final = ("wall-clock time", "fastest quarter", "CPU time")
 _IMPORT: Final = (
     "import time; wall, cpu = time.perf_counter(), time.process_time()\n"
     "from wasmsand import Sandbox\n"
@@ -95,7 +96,7 @@ def figures(count: int) -> list[Figure]:
             measure('run("echo hi")', count, lambda: run("echo hi").stdout, "hi\n"),
             measure('run(["true"])', count, lambda: run(["true"]).exit_code, 0),
         ]
-    native = measure("bash -c 'echo hi', native", count // 10 + 1, _native_echo, "hi\n")
+    native = measure("bash -c 'echo hi' (native)", count // 10 + 1, _native_echo, "hi\n")
     return [*found, native._replace(cpu=None), _import_figure()]
 
 
@@ -105,13 +106,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m bench.sessions", description="What a small request takes."
     )
     parser.add_argument("--count", type=int, default=1000, help="requests of each kind")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown")
     options = parser.parse_args(argv)
+    rows = [
+        (
+            row.name,
+            duration(row.wall),
+            duration(row.fast),
+            "" if row.cpu is None else duration(row.cpu),
+        )
+        for row in figures(options.count)
+    ]
+    if options.markdown:
+        print(f"| | {' | '.join(_HEADINGS)} |\n|---|--:|--:|--:|")
+        for name, *times in rows:
+            print(f"| `{name}` | {' | '.join(times)} |")
+        return 0
     table = Table(title="small requests, medians", title_justify="left")
-    for heading in ("", "wall-clock time", "fastest quarter", "CPU time"):
+    for heading in ("", *_HEADINGS):
         table.add_column(heading, justify="right" if heading else "left")
-    for row in figures(options.count):
-        cpu = "" if row.cpu is None else duration(row.cpu)
-        table.add_row(row.name, duration(row.wall), duration(row.fast), cpu)
+    for cells in rows:
+        table.add_row(*cells)
     Console().print(table)
     return 0
 

@@ -52,6 +52,7 @@ class PandasSuite(PackageSuite):
             "groupby/test_*", "groupby/aggregate/test_aggregate",
             "indexes/test_*", "indexes/*/test_*", "indexing/test_*", "indexing/multiindex/test_*",
             "io/excel/test_*", "io/formats/test_*", "io/json/test_*", "io/parser/test_*",
+            "io/parser/*/test_*",
             "io/test_html", "io/test_pickle",
             "reductions/test_*", "resample/test_*", "reshape/test_*", "reshape/concat/test_*",
             "reshape/merge/test_*",
@@ -96,10 +97,11 @@ class SklearnSuite(PackageSuite):
     files = (
         *(
             f"sklearn/{part}/tests/test_*.py"
-            for part in ("cluster", "compose", "decomposition", "ensemble", "feature_extraction",
-                         "feature_selection", "impute", "linear_model", "metrics", "mixture",
-                         "model_selection", "neighbors", "neural_network", "preprocessing", "svm",
-                         "tree")
+            for part in ("cluster", "compose", "decomposition", "ensemble",
+                         "ensemble/_hist_gradient_boosting", "feature_extraction",
+                         "feature_selection", "impute", "linear_model", "linear_model/_glm",
+                         "metrics", "metrics/cluster", "mixture", "model_selection", "neighbors",
+                         "neural_network", "preprocessing", "svm", "tree")
         ),
         "sklearn/tests/test_dummy.py",
         "sklearn/tests/test_naive_bayes.py",

@@ -23,6 +23,7 @@ USERLAND_PLACES = frozenset(
         "cli",
         "rpc",
         "http",
+        "fleet",
         "llm_tools",
         "mcp",
         "site",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.peers.others import Native, Wasmsand
+from bench.peers.others import SHELL, Native, Wasmsand
 from bench.peers.probes import PROBES, Probe
 from wasmsand.machine.image import image_directories
 
@@ -32,7 +32,7 @@ def test_the_programs_of_this_machine_agree(probe: Probe, tmp_path: Path) -> Non
         pytest.skip("this machine's Python need not have it")
     if sys.platform != "linux":
         pytest.skip("the GNU tools are Linux's")
-    assert Native(tmp_path).run(probe.script).stdout == probe.expected
+    assert Native(tmp_path).run(SHELL, probe.script).stdout == probe.expected
 
 
 @pytest.mark.userland
@@ -43,4 +43,4 @@ def test_the_sandbox_agrees(probe: Probe, request: pytest.FixtureRequest) -> Non
     if probe.name in _UNLIKE_LINUX:
         reason = _UNLIKE_LINUX[probe.name]
         request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
-    assert Wasmsand().run(probe.script).stdout == probe.expected
+    assert Wasmsand().run(SHELL, probe.script).stdout == probe.expected

@@ -43,6 +43,46 @@ def test_a_built_page_is_served_until_the_end(site: Path) -> None:
         process.communicate(timeout=30)
 
 
+def test_allowed_hosts_are_in_the_policy_of_the_worker_that_asks_them(site: Path) -> None:
+    worker = "kernel-worker.js"
+    (site / worker).write_text("")
+    policy = {
+        "Content-Security-Policy": "default-src 'none'; connect-src 'self'; worker-src 'self'"
+    }
+    (site / "headers.json").write_text(json.dumps({worker: policy, "index.html": policy}))
+    rules = ("GET api.example.com/v1/*", "*.example.org:8443", "*:443")
+    options = [word for rule in rules for word in ("--allow-net", rule)]
+    process = subprocess.Popen(
+        [*COMMAND, "playground", "--port", "0", "--directory", str(site), *options],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    try:
+        client = Client(process.stderr.readline().rpartition("playground at ")[2].strip())
+        found = client.ask("GET", f"/{worker}").headers["Content-Security-Policy"]
+        assert found == (
+            "default-src 'none'; connect-src 'self' https://api.example.com:* "
+            "http://api.example.com:* https://*.example.org:8443 http://*.example.org:8443 "
+            "https://*:443 http://*:443; worker-src 'self'"
+        )
+        assert (
+            client.ask("GET", "/").headers["Content-Security-Policy"]
+            == (policy["Content-Security-Policy"])
+        )
+        network = json.loads(client.ask("GET", "/network.json").body)
+        assert network == {"allow": list(rules), "deny": []}
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def test_a_network_cannot_be_allowed_for_a_page(site: Path) -> None:
+    found = wasmsand("playground", "--directory", str(site), "--allow-net", "10.0.0.0/8")
+    assert found.returncode != 0
+    assert b"names, not networks" in found.stderr
+
+
 def test_a_page_that_is_not_built_names_the_command_that_builds_it(tmp_path: Path) -> None:
     found = wasmsand("playground", "--directory", str(tmp_path))
     assert found.returncode != 0

@@ -40,13 +40,25 @@ def open_server() -> Iterator[ServerProcess]:
         yield server
 
 
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended
+        return b""
+
+
 def sandbox_processes(server: ServerProcess) -> int:
     """The number of sandbox and spare processes, once no more are being started."""
     count, since = -1, time.monotonic()
     while time.monotonic() - since < 3:
-        found = 0
-        for task in Path(f"/proc/{server.process.pid}/task").iterdir():
-            found += len((task / "children").read_text().split())
+        direct = children(server.process.pid)
+        templates = [pid for pid in direct if b"--template" in command_line(pid)]
+        found = len(direct) - len(templates) + sum(len(children(pid)) for pid in templates)
         if found != count:
             count, since = found, time.monotonic()
         time.sleep(0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
 import socket
 import threading
@@ -261,3 +262,19 @@ def test_a_command_that_is_forgotten_goes_on(client: Client) -> None:
         gc.collect()
         # The command does not wait for a reader that is gone.
         wait_until(lambda: sandbox.files.exists("end"), seconds=60)
+
+
+def test_a_client_with_many_open_files_keeps_its_connections(server: ServerProcess) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        pytest.skip("this host allows too few descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    files = [open(os.devnull) for _ in range(1100)]  # noqa: SIM115  (they are closed below)
+    try:
+        with Sandbox.connect(server.url) as sandbox:
+            for number in range(3):
+                assert sandbox.commands.run(f"echo {number}").stdout == f"{number}\n"
+    finally:
+        for file in files:
+            file.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

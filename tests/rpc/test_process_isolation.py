@@ -55,6 +55,14 @@ def outcome_of(act: Callable[[], object]) -> list[object]:
     return outcome
 
 
+def children_of(pid: int) -> dict[int, str]:
+    """The command lines of a process's children that are processes of sandboxes."""
+    command = ["ps", "--ppid", str(pid), "-o", "pid=,args="]
+    listed = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    split = [line.strip().partition(" ") for line in listed if "wasmsand rpc" in line]
+    return {int(number): words for number, _, words in split}
+
+
 def exists(pid: int) -> bool:
     """Whether the process exists, even as a zombie."""
     return Path(f"/proc/{pid}").exists()
@@ -186,10 +194,10 @@ def test_a_failed_creation_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "bad.wasm").write_bytes(b"nonsense")
     with pytest.raises(WasmDirError, match=r"bad\.wasm"):
         Sandbox(isolation="process", wasm_dir=tmp_path)
-    children = subprocess.run(
-        ["ps", "--ppid", str(os.getpid()), "-o", "args="], capture_output=True, text=True
-    ).stdout
-    assert "wasmsand rpc" not in children
+    templates = children_of(os.getpid())
+    assert all("--template" in words for words in templates.values())
+    for template in templates:
+        assert children_of(template) == {}
 
 
 def test_no_code_is_loaded_from_the_working_directory(

@@ -15,6 +15,7 @@ test that an interface cannot pass is marked with the ID of the limitation:
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -47,6 +48,23 @@ def _http(**options: Any) -> Sandbox:
     return Sandbox.connect(url, token=token, options=SandboxOptions(**options))
 
 
+@cache
+def _fleet_url() -> str:
+    """The address of a fleet on two Ray nodes of this machine, until the tests end."""
+    from wasmsand.fleet import Fleet
+    from wasmsand.fleet.local_nodes import LocalNodes
+
+    nodes = LocalNodes(2)
+    atexit.register(nodes.close)
+    fleet = Fleet.up(nodes.address, serve_options=("--workers", "2", *_SERVER_OPTIONS))
+    atexit.register(fleet.down)
+    return fleet.url
+
+
+def _fleet(**options: Any) -> Sandbox:
+    return Sandbox.connect(_fleet_url(), options=SandboxOptions(**options))
+
+
 def _process(**options: Any) -> Sandbox:
     return Sandbox(isolation="process", **options)
 
@@ -57,3 +75,5 @@ INTERFACES: dict[str, MakeSandbox] = {
     "http": _http,
     "process": _process,
 }
+if os.environ.get("WASMSAND_FLEET_TESTS"):  # it takes as long as all others together
+    INTERFACES["fleet"] = _fleet

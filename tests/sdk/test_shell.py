@@ -142,6 +142,17 @@ def test_an_exception_of_a_callback_interrupts_the_command(sandbox: Sandbox) -> 
         assert shell.run("echo $x").stdout == "1\n"
 
 
+def test_an_interrupt_ends_a_child_that_starts_at_that_moment(make_sandbox: MakeSandbox) -> None:
+    def fail(_text: str) -> None:
+        raise ZeroDivisionError
+
+    with make_sandbox().shell() as shell:
+        for _ in range(20):
+            with pytest.raises(ZeroDivisionError):
+                shell.run("x=1; echo hi; sleep 60", on_stdout=fail)
+            assert shell.run("echo $x", timeout_ms=20_000).exit_code == 0
+
+
 def test_too_much_output_ends_the_command_and_not_the_shell(make_sandbox: MakeSandbox) -> None:
     with make_sandbox(max_output_bytes=1000).shell() as shell:
         shell.run("x=1")

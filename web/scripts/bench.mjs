@@ -1,6 +1,7 @@
 // Measures a sandbox in Chromium and in Node, and other in-page interpreters beside it.
 //
-// Usage: npm run bench [-- --own]. `--own` leaves the others out. Rules: medians of several runs, in
+// Usage: npm run bench [-- --own]. `--own` leaves the others out. It builds what is missing, and prints
+// the table of docs/guides/browser.md. Rules: medians of several runs, in
 // milliseconds of wall-clock time. A first visit has empty caches. Transferred bytes are counted as
 // compressed by gzip. The cost of a system call is the difference of two loops of `read`, because
 // its result is never known without the kernel. The others are pinned: bench/package-lock.json, and
@@ -83,6 +84,10 @@ async function measure({ rows, module, kind, calls }) {
 
 const PEERS = [
   { kind: "wasmsand", title: "wasmsand", module: "/dist/browser/index.js", first: 0 },
+  {
+    kind: "wasmsand", title: "wasmsand (not isolated)", module: "/dist/browser/index.js", first: 0,
+    isolated: false,
+  },
   { kind: "just-bash", title: "just-bash", module: "/dist/bench/just-bash.js", first: 0 },
   { kind: "pyodide", title: "Pyodide alone", module: "/node_modules/pyodide/pyodide.mjs", first: 3 },
 ];
@@ -125,8 +130,8 @@ function gzipped(sent) {
 
 /** Two visits of a browser with empty caches; before them, one that only runs a first command. */
 async function inChromium(chromium, peer) {
-  const { kind, module, first } = peer;
-  const server = await serve(web);
+  const { kind, module, first, isolated = true } = peer;
+  const server = await serve(web, { isolated });
   const visit = async (browser, rows) => {
     const page = await browser.context.newPage();
     await page.goto(`${server.origin}/tests/empty.html`);
@@ -156,6 +161,13 @@ function cell(name, value) {
   return value.toFixed(name === CALLS ? 4 : name.includes("MB") ? 1 : value < 10 ? 2 : 0);
 }
 
+function must(...words) {
+  const done = spawnSync(process.execPath, words, { cwd: web, stdio: ["ignore", 2, 2] });
+  if (done.status !== 0) process.exit(done.status ?? 1);
+}
+if (!existsSync(`${web}assets/index.json`)) must("scripts/make-assets.mjs");
+must("scripts/build.mjs");
+
 const columns = {
   [`${versionOf(PEERS[0])}, Node`]: await measure({
     rows: ROWS, module: `${web}dist/node/index.js`, kind: "wasmsand", calls: CALLS,
@@ -165,7 +177,7 @@ const chromium = findChromium();
 if (chromium) {
   const own = process.argv.includes("--own");
   if (!own) await prepareOthers();
-  for (const peer of own ? PEERS.slice(0, 1) : PEERS) {
+  for (const peer of own ? PEERS.filter(({ kind }) => kind === "wasmsand") : PEERS) {
     Object.assign(columns, await inChromium(chromium, peer));
   }
 }

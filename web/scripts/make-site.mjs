@@ -73,6 +73,7 @@ if (!process.argv.includes("--front-end")) {
     "service-worker": "playground/src/service-worker.ts", ...workers,
   });
   copyTree("assets", "site.new/assets");
+  writeFileSync("site.new/network.json", JSON.stringify({ allow: [], deny: [] }));
   finish();
   console.log("make-site: site/ is the playground");
 }

@@ -1,9 +1,11 @@
-// A soak test in Chromium: npm run soak -- --minutes 30 (or --seconds 20)
+// A soak test in Chromium: npm run soak -- --minutes 30 (or --seconds 20) [--not-isolated]
 //
 // Commands, sessions, terminals, files, snapshots, runaway programs that are killed, and reloads of
 // the page that go on with the saved state. Rules: figures are taken at rest, after each lap: memory
-// of the page's process, its workers, the heap of its JavaScript. The test fails if an operation has
-// a wrong result, or if memory in the last third of the laps is much above that in the first.
+// of the page's process, its workers, the heap of its JavaScript, the memory of the kernel's Python
+// and the blocks that it uses. The test fails if an operation has a wrong result, or if a figure in
+// the last third of the laps is much above that in the first. With --not-isolated, the page has no
+// shared memory, and programs run in the kernel's worker.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -14,14 +16,23 @@ const MIB = 1024 * 1024;
 /** How much the median of the last third of the laps may be above that of the first third. */
 const GROWTH_PART = 0.15;
 const GROWTH_MIB = 64;
+/** What is watched, in which unit, and by how much it may grow beside the part above. A visit that has
+ *  just begun has a small kernel. */
+const FIGURES = [
+  ["memory", "MiB", GROWTH_MIB], ["counted", "MiB", GROWTH_MIB], ["heap", "MiB", 8],
+  ["kernel", "MiB", 8], ["blocks", "thousand", 20],
+];
 /** At rest: kernel, assets, and the workers that wait for the next programs. */
 const MOST_WORKERS = 16;
 /** Visits of the page, if there is time for a lap in each. */
 const VISITS = 4;
 
 const { values: options } = parseArgs({
-  options: { minutes: { type: "string" }, seconds: { type: "string" } },
+  options: {
+    minutes: { type: "string" }, seconds: { type: "string" }, "not-isolated": { type: "boolean" },
+  },
 });
+const isolated = !options["not-isolated"];
 const seconds = options.seconds ? Number(options.seconds) : Number(options.minutes ?? 30) * 60;
 
 /** Runs in the page: one sandbox, which goes on with the state of the last visit. */
@@ -98,8 +109,9 @@ async function lap(number) {
   await sandbox.rm("large");
   await sandbox.writeFile("laps", String(number));
   await store.put("state", await sandbox.save());
-  expect((await sandbox.usage()).processes, 0, "processes at rest");
-  return { operations, latest };
+  const { processes, kernelBytes, kernelBlocks } = await sandbox.usage();
+  expect(processes, 0, "processes at rest");
+  return { operations, latest, kernel: kernelBytes / 2 ** 20, blocks: kernelBlocks / 1000 };
 }
 
 // Figures.
@@ -148,7 +160,9 @@ function median(values) {
 
 /** Collect garbage, in the workers too: what the browser counts as memory of the page, in MiB. */
 async function rest(page) {
+  // Only an isolated page can measure itself.
   const bytes = await page.evaluate(async () => {
+    if (!crossOriginIsolated) return performance.memory.usedJSHeapSize;
     const measured = await performance.measureUserAgentSpecificMemory();
     return measured.bytes;
   });
@@ -161,7 +175,7 @@ if (!chromium) {
   console.log("soak: skipped, because there is no Chromium");
   process.exit(0);
 }
-const server = await serve(new URL("..", import.meta.url).pathname);
+const server = await serve(new URL("..", import.meta.url).pathname, { isolated });
 // Measuring the memory of a page collects its garbage first, at once.
 const browser = await openBrowser(chromium, {
   flags: ["--enable-blink-features=ForceEagerMeasureMemory"],
@@ -184,20 +198,25 @@ try {
       operations += done.operations;
       latest = Math.max(latest, done.latest);
       const counted = await rest(page);
-      const found = { ...(await figures(page)), counted };
+      const { kernel, blocks } = done;
+      const found = { ...(await figures(page)), counted, kernel, blocks };
       seen.push(found);
       console.log(
         `lap ${laps} (visit ${lives}): ${found.memory.toFixed(0)} MiB, ${found.workers} workers, ` +
-          `JavaScript heap ${found.heap.toFixed(1)} MiB, page ${found.counted.toFixed(0)} MiB`,
+          `JavaScript heap ${found.heap.toFixed(1)} MiB, page ${found.counted.toFixed(0)} MiB, ` +
+          `kernel ${found.kernel.toFixed(0)} MiB and ${found.blocks.toFixed(1)} thousand blocks`,
       );
     } while (performance.now() < leave && performance.now() < until);
   }
   const third = Math.max(1, Math.floor(seen.length / 3));
-  for (const [name, least] of [["memory", GROWTH_MIB], ["counted", GROWTH_MIB], ["heap", 8]]) {
+  for (const [name, unit, least] of FIGURES) {
     const [first, last] = [seen.slice(0, third), seen.slice(-third)].map((part) =>
       median(part.map((one) => one[name])),
     );
-    console.log(`soak: ${name}: median of the first third ${first.toFixed(1)} MiB, of the last ${last.toFixed(1)} MiB`);
+    console.log(
+      `soak: ${name}: median of the first third ${first.toFixed(1)} ${unit}, of the last ` +
+        `${last.toFixed(1)} ${unit}`,
+    );
     if (last > first * (1 + GROWTH_PART) + least) failure ||= `${name} has grown`;
   }
   const most = Math.max(...seen.map((one) => one.workers));

@@ -166,6 +166,9 @@ export interface Usage {
   memoryBytes: number;
   memoryLimitBytes: number;
   cpuTimeMs: number;
+  /** In a page and on Node: the memory of the kernel's Python, and how many of its blocks are used. */
+  kernelBytes?: number;
+  kernelBlocks?: number;
 }
 
 /** How a started command or terminal ended. */

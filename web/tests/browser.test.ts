@@ -33,14 +33,20 @@ interface Browser {
   close(): Promise<void>;
 }
 
-describe("in a browser", { skip }, () => {
+/** A page with shared memory, and one whose server sends no headers for that. */
+const PAGES = [
+  { what: "in a browser", isolated: true, driver: "workers" },
+  { what: "in a page that is not isolated", isolated: false, driver: "suspending" },
+];
+
+for (const { what, isolated, driver } of PAGES) describe(what, { skip }, () => {
   let server: Server;
   let browser: Browser;
   let page: Page;
   let outside: Awaited<ReturnType<typeof startOutside>>;
 
   before(async () => {
-    server = await serve(root);
+    server = await serve(root, { isolated });
     outside = await startOutside();
     browser = await openBrowser(chromium, { flags: OUTSIDE_FLAGS });
     page = await browser.context.newPage();
@@ -55,6 +61,15 @@ describe("in a browser", { skip }, () => {
     await browser?.close();
     await server?.close();
     await outside?.close();
+  });
+
+  test("the page chooses how programs run, and says so", { timeout: 60_000 }, async () => {
+    const found = await page.evaluate(async () => {
+      const sandbox = await (globalThis as any).api.Sandbox.create();
+      sandbox.destroy();
+      return [globalThis.crossOriginIsolated, sandbox.boot.driver];
+    });
+    assert.deepEqual(found, [isolated, driver]);
   });
 
   for (const one of cases) {

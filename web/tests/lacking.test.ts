@@ -30,6 +30,7 @@ interface Outcome {
 interface Lack {
   isolated?: boolean;
   change?: (path: string) => string | null;
+  hold?: (path: string) => Promise<unknown>;
   prepare?: (page: Page, origin: string) => Promise<unknown>;
   address?: (origin: string) => string;
 }
@@ -57,6 +58,26 @@ async function keeping(bytes: number): Promise<Outcome> {
     const { name, message, errno } = error as Outcome;
     return { name, message, ...(errno ? { errno } : {}) };
   }
+}
+
+/** Runs in the page: what other programs do while one waits for bytes of the image. `hold` says
+ *  whether the server answers. */
+async function waiting(commands: string[]): Promise<Outcome> {
+  const { api, hold } = globalThis as any;
+  const sandbox = await api.Sandbox.create();
+  const warm = "echo $(echo $(echo a | cat)); ls / | head -1";
+  await sandbox.run(warm);
+  await hold(true);
+  const slow = commands.map((command) => sandbox.run(command));
+  let ended = 0;
+  for (const run of slow) void run.then(() => ended++);
+  const others = [];
+  for (let round = 0; round < 3; round++) others.push((await sandbox.run(warm)).stdout);
+  const early = ended;
+  await hold(false);
+  const codes = (await Promise.all(slow)).map(({ exitCode }: { exitCode: number }) => exitCode);
+  sandbox.destroy();
+  return { name: "none", message: JSON.stringify({ early, others: new Set(others).size, codes }) };
 }
 
 describe("what a page may lack", { skip }, () => {
@@ -97,11 +118,19 @@ describe("what a page may lack", { skip }, () => {
     },
   });
 
-  test("L181: cross-origin isolation: the message names the headers", { timeout: 60_000 }, async () => {
-    const error = await create({ isolated: false });
+  /** The page cannot suspend programs either. */
+  const withoutSuspending = (script = "") => withScript(`delete WebAssembly.Suspending; ${script}`);
+
+  test("cross-origin isolation: programs run in the kernel's worker", { timeout: 60_000 }, async () => {
+    assert.equal((await create({ isolated: false })).message, "it says 42");
+  });
+
+  test("isolation and stack switching: the message names the headers", { timeout: 60_000 }, async () => {
+    const error = await create({ isolated: false, ...withoutSuspending() });
     assert.equal(error.name, "HostError");
     assert.match(error.message, /Cross-Origin-Opener-Policy: same-origin/);
     assert.match(error.message, /Cross-Origin-Embedder-Policy: require-corp/);
+    assert.match(error.message, /WebAssembly\.Suspending \(Chrome or Edge 137\)/);
   });
 
   test("a secure context: the message names https", { timeout: 60_000 }, async () => {
@@ -110,15 +139,16 @@ describe("what a page may lack", { skip }, () => {
     assert.match(error.message, /not in a secure context.*https, or from localhost/);
   });
 
-  test("shared memory: the message says so", { timeout: 60_000 }, async () => {
-    const error = await create(withScript("delete globalThis.SharedArrayBuffer"));
-    assert.equal(error.name, "HostError");
-    assert.match(error.message, /SharedArrayBuffer.*newer browser/);
+  test("Atomics.waitAsync: programs run in the kernel's worker", { timeout: 60_000 }, async () => {
+    assert.equal((await create(withScript("delete Atomics.waitAsync"))).message, "it says 42");
   });
 
-  test("Atomics.waitAsync: the message asks for a newer browser", { timeout: 60_000 }, async () => {
-    const error = await create(withScript("delete Atomics.waitAsync"));
-    assert.match(error.message, /Atomics\.waitAsync.*newer browser/);
+  test("shared memory and stack switching: the message says so", { timeout: 60_000 }, async () => {
+    for (const lost of ["globalThis.SharedArrayBuffer", "Atomics.waitAsync"]) {
+      const error = await create(withoutSuspending(`delete ${lost}`));
+      assert.equal(error.name, "HostError");
+      assert.match(error.message, /SharedArrayBuffer or no Atomics\.waitAsync.*newer browser/);
+    }
   });
 
   test("workers: the message names the age of the browser", { timeout: 60_000 }, async () => {
@@ -159,6 +189,25 @@ describe("what a page may lack", { skip }, () => {
   test("room in a cache: everything works without it", { timeout: 60_000 }, async () => {
     assert.equal((await create(withQuota(100_000))).message, "it says 42");
   });
+
+  for (const isolated of [true, false]) {
+    const where = isolated ? "isolated" : "not isolated";
+    test(`a quick server: only those wait who read (${where})`, { timeout: 60_000 }, async () => {
+      let release = () => {};
+      let held: Promise<void> | null = null;
+      const commands = ["cat /usr/libexec/git-core/git-filter-branch", "ls /usr/lib/python/black"];
+      const lack: Lack = {
+        isolated,
+        hold: async (path) => (path.endsWith(".bin") ? held : undefined),
+        prepare: (page) => page.exposeFunction("hold", (wanted: boolean) => {
+          release();
+          held = wanted ? new Promise<void>((resolve) => (release = resolve)) : null;
+        }),
+      };
+      const { message } = await found(lack, waiting, commands);
+      assert.deepEqual(JSON.parse(message), { early: 0, others: 1, codes: [0, 0] });
+    });
+  }
 
   test("the right to store: the message says how to give it", { timeout: 60_000 }, async () => {
     const denied = "Promise.reject(new DOMException('denied', 'SecurityError'))";

@@ -60,7 +60,9 @@ export async function startOutside(): Promise<OutsidePlace & { close(): Promise<
 
   const listener: RequestListener = (request, response) => {
     const path = request.url!.split("?")[0]!;
-    for (const [name, value] of Object.entries(CORS)) response.setHeader(name, value);
+    if (path !== "/no-cors") {
+      for (const [name, value] of Object.entries(CORS)) response.setHeader(name, value);
+    }
     if (request.method === "OPTIONS") return void response.writeHead(204).end();
     const host = (request.headers.host ?? "").split(":")[0]!;
     const headers = request.headers as Record<string, string>;

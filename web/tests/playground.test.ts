@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
+import { startOutside } from "./outside-server.js";
 
 // @ts-expect-error a script without types
 import { findChromium, openBrowser } from "../../scripts/browser.mjs";
@@ -100,7 +101,7 @@ function commonTests(page: () => Promise<Page>): void {
     await one.keyboard.press("Escape");
     await one.keyboard.type(":wq\n");
     await shows(one, "$ vim written.txt"); // the screen before vim is back
-    await one.waitForTimeout(500); // vim reads what is typed until it has ended
+    await one.waitForFunction(() => /\$ vim written\.txt\n.*\$$/.test((globalThis as any).playground.screen()));
     await typed(one, "cat written.txt; echo after", "\nfrom vim\nafter\n");
     await one.close();
   });
@@ -227,6 +228,23 @@ test("`wasmsand playground` serves the page", { skip: skipServer, timeout: 90_00
   await typed(page, "echo py$((1+1))thon", "\npy2thon\n");
   await browser.close();
   await server.close();
+});
+
+test("`wasmsand playground --allow-net` lets programs reach a host", { skip: skipServer, timeout: 90_000 }, async () => {
+  const outside = await startOutside();
+  const rule = `web.test:${outside.plainPort}`;
+  const server = (await startWasmsand(["playground", "--port", "0", "--allow-net", rule])) as Server & { url: string };
+  const flags = ["--host-resolver-rules=MAP web.test 127.0.0.1"];
+  const browser = (await openBrowser(chromium, { flags })) as Browser;
+  const page = await opened(browser.context, server.url);
+  await typed(page, `curl -s http://${rule}/from-the-page`, "GET /from-the-page 0");
+  assert.match((await page.textContent("#network"))!, new RegExp(`may reach ${rule}`));
+  await page.reload(); // now through the service worker
+  await shows(page, "user@sandbox:~$");
+  await typed(page, `curl -s http://${rule}/again`, "GET /again 0");
+  await browser.close();
+  await server.close();
+  await outside.close();
 });
 
 describe("the playground of `wasmsand serve`", { skip: skipServer }, () => {

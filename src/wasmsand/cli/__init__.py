@@ -35,6 +35,7 @@ examples:
   wasmsand shell                              open an interactive bash; exit or Ctrl-D ends it
   wasmsand rpc                                serve JSON-RPC on standard input and output
   wasmsand serve                              serve sandboxes over HTTP, on http://127.0.0.1:8750
+  wasmsand fleet up --local --nodes 3         serve them on several nodes, with Ray
   wasmsand playground --open                  serve a page in which a sandbox runs
   wasmsand mcp                                serve tools to a client of the Model Context Protocol
   wasmsand doctor                             check the installation and say how to fix it
@@ -86,6 +87,7 @@ _SUBCOMMANDS: Final = (
     "attach",
     "rpc",
     "serve",
+    "fleet",
     "mcp",
     "playground",
     "doctor",

@@ -4,6 +4,8 @@ input and output."""
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Sequence
 
 from wasmsand.cli import values
 from wasmsand.cli.failure import CliError
@@ -56,12 +58,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--parent", metavar="PID", type=_positive, default=None, help=argparse.SUPPRESS
     )
     parser.add_argument(
+        "--template", metavar="FD", type=_positive, default=None, help=argparse.SUPPRESS
+    )
+    parser.add_argument(
         "--descriptors", metavar="FD", type=_positive, default=None, help=argparse.SUPPRESS
     )
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until `kill`, the end of input or a signal."""
+    if arguments.template is not None:
+        return _be_template(arguments.template, arguments.parent)
     from wasmsand.cli.confining import confine_server
     from wasmsand.confinement import Barriers, ParentGone
     from wasmsand.rpc.server import serve_stdio
@@ -85,6 +92,35 @@ def execute(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise CliError(f"standard input or output: {error.strerror}") from None
     leave(status)
+
+
+def _be_template(descriptor: int, parent: int) -> int:
+    """See `wasmsand.rpc.template`."""
+    # What the process of a sandbox needs.
+    import wasmsand.cli.confining
+    import wasmsand.rpc.server
+    import wasmsand.wire.channel  # noqa: F401
+    from wasmsand.confinement import ParentGone
+    from wasmsand.confinement.confining import end_with_parent
+    from wasmsand.engine.choosing import import_engine
+    from wasmsand.machine import ImageMissing, base_image
+    from wasmsand.rpc.template import serve_template, threads_are_absent
+
+    try:
+        end_with_parent(parent)
+        import_engine()
+        base_image()
+    except (ParentGone, ImageMissing):
+        return 1
+    if not threads_are_absent():
+        return 1
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+
+    def begin(words: Sequence[str]) -> int:
+        return execute(parser.parse_args([*words, "--parent", str(os.getppid())]))
+
+    return serve_template(descriptor, begin)
 
 
 def _positive(word: str) -> int:

@@ -194,6 +194,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="export traces and metrics by OpenTelemetry, as its variables OTEL_... say",
     )
     parser.add_argument(
+        "--end-with-stdin",
+        action="store_true",
+        help="end, as after SIGTERM, when standard input is closed: so a server does not outlive "
+        "the program that started it with a pipe",
+    )
+    parser.add_argument(
         "--log-format", choices=get_args(LogFormat), help="the form of the log (default: text)"
     )
     parser.add_argument(
@@ -208,6 +214,7 @@ def execute(arguments: argparse.Namespace) -> int:
         from wasmsand.http.serve import CannotServe, serve
         from wasmsand.http.telemetry import TelemetryMissing
         from wasmsand.http.tokens import TokensRejected
+        from wasmsand.serving.shutdown import end_with
     except ImportError as missing:
         raise CliError(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
     have_few_arenas(c_library())
@@ -220,6 +227,8 @@ def execute(arguments: argparse.Namespace) -> int:
             if settings.playground is not None:
                 print(f"wasmsand: playground at {url}/playground/{fragment}", file=sys.stderr)
 
+        if arguments.end_with_stdin:
+            end_with(sys.stdin.fileno())
         serve(settings, listening)
     except (CannotServe, TelemetryMissing, TokensRejected) as error:
         raise CliError(str(error)) from None

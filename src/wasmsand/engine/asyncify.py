@@ -148,7 +148,9 @@ class Asyncify:
 
     def copied_ranges(self) -> Iterator[tuple[int, int]]:
         """The parts of the memory that a copy of this copy gets."""
-        yield from _copied_ranges(self._instance, *self._read_header(self._buffer))
+        instance = self._instance
+        size, stack_pointer = instance.memory_size(), instance.stack_pointer()
+        yield from copied_ranges(size, stack_pointer, *self._read_header(self._buffer))
 
     def become_copy(self, fork: DormantFork) -> None:
         """Make a new instance, whose memory is complete, a copy that has not run yet. Raises
@@ -230,20 +232,14 @@ def read_header(memory: LinearMemory, buffer: int) -> tuple[int, int]:
 def _copy(parent: ForkingInstance, child: ForkingInstance, gap_start: int, gap_end: int) -> bool:
     """Copy the memory and stack pointer of `parent` to a new instance, without the unused part of
     the C stack and without the gap. False if the child cannot have that much memory."""
-    if not child.grow_memory(parent.memory_size()):
+    size, stack_pointer = parent.memory_size(), parent.stack_pointer()
+    if not child.grow_memory(size):
         return False
-    for start, end in _copied_ranges(parent, gap_start, gap_end):
+    for start, end in copied_ranges(size, stack_pointer, gap_start, gap_end):
         parent.copy_memory(child, start, end)
-    stack_pointer = parent.stack_pointer()
     if stack_pointer is not None:
         child.set_stack_pointer(stack_pointer)
     return True
-
-
-def _copied_ranges(
-    parent: ForkingInstance, gap_start: int, gap_end: int
-) -> Iterator[tuple[int, int]]:
-    return copied_ranges(parent.memory_size(), parent.stack_pointer(), gap_start, gap_end)
 
 
 def copied_ranges(

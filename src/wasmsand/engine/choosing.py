@@ -33,6 +33,11 @@ def new_engine(*, parallel_compilation: bool = True, with_shipped: bool = True) 
     )
 
 
+def import_engine() -> None:
+    """Import the engine's package, and start nothing."""
+    import wasmsand.engine.wasmtime.engine  # noqa: F401
+
+
 def default_engine() -> Engine:
     """The engine that all sandboxes of this process share; created at the first call."""
     global _engine

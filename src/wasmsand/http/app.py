@@ -25,6 +25,7 @@ from wasmsand.http.metrics import Metrics
 from wasmsand.http.proxying import TOKEN_HEADER
 from wasmsand.http.quotas import Quotas
 from wasmsand.http.responses import Counting, failure_response, json_response
+from wasmsand.http.route_index import index_routes
 from wasmsand.http.routing import AnyRoute, Call
 from wasmsand.http.service import Service, log
 from wasmsand.http.telemetry import Span
@@ -78,7 +79,7 @@ def routed(
     unknown: Callable[[Request, Exception], Awaitable[Response]],
 ) -> Starlette:
     """An application with these routes."""
-    return Starlette(
+    app = Starlette(
         routes=[
             StarletteRoute(
                 route.path.replace("{path}", "{path:path}"),
@@ -90,6 +91,8 @@ def routed(
         lifespan=lifespan,
         exception_handlers={404: unknown, 405: unknown},
     )
+    index_routes(app.router)
+    return app
 
 
 def not_routed(service: Counting, error: Exception) -> Response:

@@ -17,6 +17,7 @@ from wasmsand.http.client_life import HttpLife
 from wasmsand.http.client_ports import HttpPorts
 from wasmsand.http.client_terminals import HttpTerminals
 from wasmsand.http.process import HttpProcess
+from wasmsand.http.reaching import transport_for_new
 from wasmsand.http.transport import ANSWER_SECONDS, HttpExchange, Transport
 from wasmsand.sdk import arguments
 from wasmsand.sdk.backend import (
@@ -54,7 +55,7 @@ def open_http_backend(
         wanted["metadata"] = dict(life.metadata)
     if life is not None and life.lifetime_seconds is not None:
         wanted["lifetime_seconds"] = life.lifetime_seconds
-    return _backend(Transport(url, token), options, "POST", "/v1/sandboxes", wanted)
+    return _backend(transport_for_new(url, token), options, "POST", "/v1/sandboxes", wanted)
 
 
 def options_out(options: SandboxOptions) -> dict[str, Any]:

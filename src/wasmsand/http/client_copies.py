@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from wasmsand.http.answers import object_of
 from wasmsand.http.process import HttpProcess
+from wasmsand.http.reaching import transport_to
 from wasmsand.http.transport import Transport
 from wasmsand.sdk.errors import SandboxError
 
@@ -153,7 +154,7 @@ class SandboxCopies:
     """The requests that copy one sandbox of a server, for clients that do not use its sessions."""
 
     def __init__(self, url: str, token: str | None, identity: str) -> None:
-        self._transport = Transport(url, token)
+        self._transport = transport_to(url, token, identity)
         self._path = f"/v1/sandboxes/{quote(identity, safe='')}"
 
     def snapshots(self) -> list[dict[str, Any]]:

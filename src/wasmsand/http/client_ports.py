@@ -1,8 +1,8 @@
 """`HttpPorts`: the operations on ports of a server's sandbox.
 
 A part of `HttpBackend`. Rules: the URL of a port is one of the server's, which passes requests on.
-A port of this machine is opened only if the user asks for it (`host_port`). A stream is a request
-that leaves HTTP (`Upgrade`).
+A port of this machine is opened if the user asks for it (`host_port`), or if the server may move to
+another machine. A stream is a request that leaves HTTP (`Upgrade`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class HttpPorts:
     def open_port(self, port: int, host_port: int | None) -> str:
         """See `Backend`."""
         self._get(f"/listening/{port}")  # raises if the sandbox is gone
-        if host_port is None:
+        if host_port is None and self._transport.has_stable_address:
             return self._transport.address_of(f"{self._path}/ports/{port}")
         transport, path = self._transport, self._path
 

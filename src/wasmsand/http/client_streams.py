@@ -25,9 +25,11 @@ def open_stream(
     """Ask the server to switch protocols. Returns the connection, without a timeout, and the
     headers of the response, with names in lower case. Raises the exception that the server reports,
     or `ConnectionLostError`."""
-    connection = transport.new_connection()
     try:
-        connection.connect()
+        connection = transport.connected()
+    except OSError as error:
+        raise transport.lost(error) from None
+    try:
         connection.sock.settimeout(seconds)
         _ask(connection, transport, method, path, headers)
         status, answer = _read_head(connection.sock)

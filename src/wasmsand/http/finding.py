@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from typing import IO, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -16,6 +17,7 @@ from wasmsand.http.answers import object_of
 from wasmsand.http.backend import HttpBackend, options_out, plain_network_of
 from wasmsand.http.client_copies import CapturedCommand
 from wasmsand.http.client_life import info_of
+from wasmsand.http.reaching import all_transports, transport_for_new, transport_to
 from wasmsand.http.transport import Transport
 from wasmsand.sdk.errors import SandboxClosedError
 from wasmsand.sdk.options import SETTINGS, SandboxOptions
@@ -47,31 +49,35 @@ def list_sandboxes(
         query["metadata"] = urlencode(metadata)
     if state is not None:
         query["state"] = state
-    transport = Transport(url, token)
     found: list[dict[str, Any]] = []
-    try:
-        while True:
-            page = object_of(transport.ask("GET", "/v1/sandboxes", query=query))["sandboxes"]
-            found += page
-            if len(page) < _PAGE:
-                return found
-            query["after"] = page[-1]["id"]
-    finally:
-        transport.close()
+    for transport in all_transports(url, token):
+        with closing(transport):
+            found += _pages(transport, query)
+    return sorted(found, key=lambda each: float(each["created_at"]))
+
+
+def _pages(transport: Transport, query: Mapping[str, object]) -> list[dict[str, Any]]:
+    """All pages of one server's list."""
+    found: list[dict[str, Any]] = []
+    wanted = dict(query)
+    while True:
+        page = object_of(transport.ask("GET", "/v1/sandboxes", query=wanted))["sandboxes"]
+        found += page
+        if len(page) < _PAGE:
+            return found
+        wanted["after"] = page[-1]["id"]
 
 
 def kill_sandbox(url: str, token: str | None, identity: str) -> bool:
     """Kill a sandbox. False if there is none with this id."""
-    transport = Transport(url, token)
     try:
-        transport.ask("DELETE", _path(identity))
-        return True
+        with closing(transport_to(url, token, identity)) as transport:
+            transport.ask("DELETE", _path(identity))
+            return True
     except SandboxClosedError as error:
         if type(error) is not SandboxClosedError:  # the server does not answer
             raise
         return False
-    finally:
-        transport.close()
 
 
 def find_sandbox(
@@ -79,7 +85,7 @@ def find_sandbox(
 ) -> SandboxState:
     """A sandbox with its sessions. It is resumed if it is paused. Raises `SandboxClosedError` if
     there is none with this id."""
-    transport = Transport(url, token)
+    transport = transport_to(url, token, identity)
     try:
         path = _path(identity)
         wanted: dict[str, object] = {}
@@ -121,7 +127,7 @@ def load_sandbox(
         "only_files": "true" if only_files else "false",
         "as_commands": "true",
     }
-    transport = Transport(url, token)
+    transport = transport_for_new(url, token)
     try:
         state = object_of(
             transport.ask(

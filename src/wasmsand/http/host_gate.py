@@ -95,7 +95,7 @@ def memory_of_processes() -> int | None:
     """What this process and its descendants hold of the host's memory, without files that they
     map, which they share; None if the system does not say."""
     total = 0
-    for pid in _family(os.getpid()):
+    for pid in family_of(os.getpid()):
         try:
             status = (_PROC / str(pid) / "status").read_text()
         except OSError:
@@ -106,7 +106,7 @@ def memory_of_processes() -> int | None:
     return total or None
 
 
-def _family(root: int) -> Iterator[int]:
+def family_of(root: int) -> Iterator[int]:
     """A process and its descendants."""
     waiting = [root]
     while waiting:

@@ -39,8 +39,21 @@ Content = bytes | Iterable[bytes] | None
 class Transport:
     """Sends requests to one server."""
 
+    has_stable_address = True
+    """Whether users may know the server's URL, and have a token for it."""
+
     def __init__(self, url: str, token: str | None) -> None:
         """Raises `ValueError` for an invalid URL or token."""
+        self._aim(url, token)
+        self._lock = threading.Lock()
+        # Guarded by the lock:
+        self._kept: list[tuple[float, int, http.client.HTTPConnection]] = []
+        """Idle connections: idle since when, opened by which process."""
+        self._closed = False
+        _transports.add(self)
+
+    def _aim(self, url: str, token: str | None) -> None:
+        """Send requests to this server from now on. Raises `ValueError`."""
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -60,12 +73,6 @@ class Transport:
         self._prefix = parts.path.rstrip("/")
         self.headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         """Headers of every request."""
-        self._lock = threading.Lock()
-        # Guarded by the lock:
-        self._kept: list[tuple[float, int, http.client.HTTPConnection]] = []
-        """Idle connections: idle since when, opened by which process."""
-        self._closed = False
-        _transports.add(self)
 
     def another(self) -> Transport:
         """One to the same server, with connections of its own."""
@@ -138,6 +145,7 @@ class Transport:
                     connection.connect()
                     _watch_the_peer(connection.sock)
                 connection.sock.settimeout(seconds)
+                exchange.was_sent = True
                 _write(connection, method, target, content, headers)
                 return connection.getresponse()
             except (OSError, http.client.HTTPException) as error:
@@ -163,6 +171,12 @@ class Transport:
         return http.client.HTTPSConnection(
             self._host, self._port, timeout=CONNECT_SECONDS, context=self._tls
         )
+
+    def connected(self) -> http.client.HTTPConnection:
+        """A new connection that is open. The caller closes it. Raises `OSError`."""
+        connection = self.new_connection()
+        connection.connect()
+        return connection
 
     def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it is new."""
@@ -209,6 +223,11 @@ class Transport:
         """Close idle connections; idempotent."""
         with self._lock:
             self._closed = True
+        self._drop_kept()
+
+    def _drop_kept(self) -> None:
+        """Close idle connections; new ones may follow."""
+        with self._lock:
             kept, self._kept = self._kept, []
         for _, _, connection in kept:
             connection.close()
@@ -262,6 +281,8 @@ class HttpExchange:
         # Guarded by the lock:
         self._connection: http.client.HTTPConnection | None = None
         self.broken = False
+        self.was_sent = False
+        """Whether the server may have got a part of the request. Used by the sending thread."""
 
     def begin(self, connection: http.client.HTTPConnection) -> None:
         """Use `connection` from now on."""
@@ -317,7 +338,13 @@ def _write(
 
 def _is_readable(connection: socket.socket | None) -> bool:
     """Whether an idle connection is readable, which means that the server closed it."""
-    return connection is None or bool(select.select([connection], [], [], 0)[0])
+    if connection is None:
+        return True
+    if not hasattr(select, "poll"):  # Windows, where select has no highest descriptor
+        return bool(select.select([connection], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _watch_the_peer(connection: socket.socket) -> None:

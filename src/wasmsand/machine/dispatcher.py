@@ -258,6 +258,9 @@ class Dispatcher:
         thread = guest.thread
         told = False
         if not thread.dead and not thread.stopped:
+            if not thread.signals.ready() and thread.signals.saved_mask is None and nr != _TICK:
+                guest.told_by_call = False  # all pending signals are blocked, the usual case
+                return result
             look_again(self._kernel, thread)
         if thread.dead:
             if guest.embryo_parent is not None and nr in _KILLS:

@@ -8,7 +8,7 @@ missing directory says which command to run.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -111,6 +111,11 @@ def read_part(path: Path, start: int, count: int) -> bytes:
     return content
 
 
+listing_wanted: list[Callable[[Path, int, int], None]] = []
+"""Called before the list of a directory is read, with the file and the part that has it. A host
+that has to fetch it may raise `WouldBlock`."""
+
+
 Listing = dict[str, Any]
 """`files`: path, mode, offset and size in the contents file; `links`: path and target;
 `directories`: path and owner."""
@@ -191,6 +196,8 @@ def tree_listing(contents: Path, tree: Mapping[str, Any]) -> Listing:
     """The listing of one of an image's trees."""
     if "listing" not in tree:
         return dict(tree)
+    for wanted in listing_wanted:
+        wanted(contents, *tree["listing"])
     listing: Listing = json.loads(read_part(contents, *tree["listing"]))
     return listing
 

@@ -171,7 +171,7 @@ class Machine:
         self._ports: PortForwarding | None = None
         self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
-        self.mounts = MachineMounts(self)
+        self.mounts: MachineMounts = MachineMounts(self)
         if mounts is None:
             mounts = [MountState(request) for request in options.mounts]
         for mount in mounts:

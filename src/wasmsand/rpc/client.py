@@ -2,12 +2,13 @@
 
 Owns `RpcConnection`. Rules: any number of threads may call at the same time; a call ends when its
 response arrives, when it times out, or when the process ends; a process that does not read or
-respond in time is killed. The thread that reads from the process also starts and reaps it, and
-lives as long as the process, because the system kills the process when that thread ends
+respond in time is killed. The process is forked from a template (`forked_process`); where that is
+not possible, it is started. The thread that reads from the process also starts and reaps it, and
+lives as long as the process, because the system kills a started process when that thread ends
 (`confinement`). The process gets three pipes, a Unix socket over which it receives connections
-(`descriptors`), and no other descriptors, a new Unix session and a
-few environment variables, and confines itself before it accepts the first request. A forked copy
-of this process can neither use nor close a connection.
+(`descriptors`), and no other descriptors, a new Unix session and a few environment variables, and
+confines itself before it accepts the first request. A forked copy of this process can neither use
+nor close a connection.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from typing import Any, Final
 from wasmsand.confinement.environment import child_environment
 from wasmsand.rpc import protocol
 from wasmsand.rpc.descriptors import DescriptorSender, can_pass_descriptors
+from wasmsand.rpc.forked_process import ForkedProcess, fork_process
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
+from wasmsand.rpc.template import Wanted
 from wasmsand.sdk.errors import ForkedError, SandboxClosedError, SandboxCrashedError
 from wasmsand.wire import strict_json
 from wasmsand.wire.gate import ResponseGate
@@ -126,7 +129,7 @@ class RpcConnection:
         self._problem: str | None = None
         self._end: _End | None = None
         # Set by the reader before `_started`:
-        self._process: subprocess.Popen[bytes]
+        self._process: subprocess.Popen[bytes] | ForkedProcess
         self._start_failure: BaseException | None = None
         self._started = ResponseGate()
         self._stderr_tail = bytearray()
@@ -349,22 +352,52 @@ def _start(
     network: bool,
     environ: dict[str, str],
     descriptors: DescriptorSender | None,
-) -> subprocess.Popen[bytes]:
+) -> subprocess.Popen[bytes] | ForkedProcess:
     if not sys.executable:
         raise SandboxClosedError(
             "isolation='process' must start a Python interpreter, but sys.executable is empty"
         )
-    arguments = ["--max-line-bytes", str(max_line_bytes), "--confine", "--parent", str(os.getpid())]
+    arguments = ["--max-line-bytes", str(max_line_bytes), "--confine"]
     arguments += ["--network"] if network else []
     for path in readable:
         arguments += ["--readable", path]
-    inherited: tuple[int, ...] = ()
+    inherited = () if descriptors is None else (descriptors.descriptor,)
+    process = fork_process(
+        Wanted(arguments, environ, os.getcwd()), inherited, _start_template, _BUFFER_BYTES
+    ) or _start_alone(arguments, environ, inherited)
     if descriptors is not None:
-        inherited = (descriptors.descriptor,)
-        arguments += ["--descriptors", str(descriptors.descriptor)]
-    process = subprocess.Popen(
-        # The process imports the same package, and never from the working directory (-P).
-        [sys.executable, "-P", "-m", "wasmsand", "rpc", *arguments],
+        descriptors.inherited()
+    if os.name == "posix":
+        assert process.stdin is not None
+        os.set_blocking(process.stdin.fileno(), False)
+    return process
+
+
+_COMMAND: Final = ("-P", "-m", "wasmsand", "rpc")
+"""The process imports the same package, and never from the working directory (-P)."""
+
+
+def _start_template(descriptor: int) -> subprocess.Popen[bytes]:
+    arguments = ["--template", str(descriptor), "--parent", str(os.getpid())]
+    return subprocess.Popen(
+        [sys.executable, *_COMMAND, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=child_environment(),
+        start_new_session=True,
+        pass_fds=(descriptor,),
+    )
+
+
+def _start_alone(
+    arguments: Sequence[str], environ: dict[str, str], inherited: tuple[int, ...]
+) -> subprocess.Popen[bytes]:
+    further = ["--parent", str(os.getpid())]
+    for descriptor in inherited:
+        further += ["--descriptors", str(descriptor)]
+    return subprocess.Popen(
+        [sys.executable, *_COMMAND, *arguments, *further],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -375,12 +408,6 @@ def _start(
         start_new_session=os.name == "posix",
         pass_fds=inherited,
     )
-    if descriptors is not None:
-        descriptors.inherited()
-    if os.name == "posix":
-        assert process.stdin is not None
-        os.set_blocking(process.stdin.fileno(), False)
-    return process
 
 
 def _failure(error: object) -> Exception:

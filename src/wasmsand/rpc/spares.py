@@ -1,9 +1,9 @@
 """Spare processes for `Sandbox(isolation="process")`.
 
-A process takes a few tenths of a second to start; a spare one creates a sandbox in some
-milliseconds. Rules: there are no spares unless `keep_spares` is called, as a server does; they
-are started one at a time; a spare never had a sandbox and is used for only one; a forked process
-has no spares.
+A process takes some hundredths of a second to fork and confine, and a few tenths where it must be
+started; a spare one creates a sandbox in some milliseconds. Rules: there are no spares unless
+`keep_spares` is called, as a server does; they are started one at a time; a spare never had a
+sandbox and is used for only one; a forked process has no spares.
 """
 
 from __future__ import annotations

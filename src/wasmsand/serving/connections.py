@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from wasmsand.serving.crowd import LEAST_BYTES_PER_SECOND, ConnectionLimits, Crowd, address_of
+from wasmsand.serving.joined_head import JoinedHead
 from wasmsand.serving.switched import Switched
 
 _LAST_ANSWER_SECONDS = 1.0
@@ -124,6 +125,7 @@ class BoundedConnection(H11Protocol):
             return
         super().data_received(data)
         if self._answering():
+            self._join_head()
             self._await_rest()
         else:
             # No complete header so far; blank lines do not count.
@@ -155,12 +157,23 @@ class BoundedConnection(H11Protocol):
         self.crowd.used(self)
         super().on_response_complete()
         if self._answering():  # the next request has arrived already
+            self._join_head()
             self._await_rest()
         elif self.conn.their_state is h11.SEND_BODY or self.conn.trailing_data[0]:
             # The rest of a body that was answered early (too large, not allowed), or part of a
             # header: wait for the rest, but only for a limited time.
             self._stop_body_timer()
             self._await_header()
+
+    def _join_head(self) -> None:
+        """Let uvicorn send the response to the current request in one piece, if it is short."""
+        if self.cycle.transport is self.transport and not self.cycle.response_started:
+            self.cycle.transport = JoinedHead.around(self.transport, self.loop)
+
+    @property
+    def has_input(self) -> bool:
+        """Whether the application can receive something of the request's body at once."""
+        return self._answering() and bool(self.cycle.body or not self.cycle.more_body)
 
     def _await_rest(self) -> None:
         """After a header: wait for the body, if any."""

@@ -48,7 +48,7 @@ class _PageHandler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_FOUND)
             return
         try:
-            content = file.path.open("rb")
+            content = file.open()
         except OSError:  # it was built anew
             self.send_error(HTTPStatus.NOT_FOUND, explain="restart the server: its files changed")
             return

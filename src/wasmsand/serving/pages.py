@@ -11,9 +11,11 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 HEADERS_FILE = "headers.json"
 INDEX = "index.html"
@@ -41,6 +43,12 @@ class PageFile:
 
     path: Path
     headers: dict[str, str]
+    content: bytes | None = None
+    """Replaces the content of the path."""
+
+    def open(self) -> BinaryIO:
+        """The content. Raises `OSError`."""
+        return self.path.open("rb") if self.content is None else BytesIO(self.content)
 
 
 class Pages:
@@ -52,18 +60,36 @@ class Pages:
             table = json.loads((directory / HEADERS_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise PagesMissing(f"{directory / HEADERS_FILE}: {error}") from None
+        self._directory, self._table = directory, table
         self._files = {name: _file(directory, name, table) for name in sorted(_names(directory))}
         if INDEX not in self._files:
             raise PagesMissing(f"{directory / INDEX} is missing")
 
     def read_all(self) -> dict[str, tuple[bytes, dict[str, str]]]:
         """Content and headers of every file by its name; the index has an empty name too."""
-        read = {name: (file.path.read_bytes(), file.headers) for name, file in self._files.items()}
+        read = {name: (_read(file), file.headers) for name, file in self._files.items()}
         return {"": read[INDEX], **read}
 
     def find(self, name: str) -> PageFile | None:
         """The file with this name, relative to the directory; an empty name is the index."""
         return self._files.get(name or INDEX)
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Serve this content as a file with this name, which need not exist."""
+        found = self._files.get(name) or _file(self._directory, name, self._table)
+        self._files[name] = replace(found, content=content)
+
+    def change_header(self, name: str, header: str, change: Callable[[str], str]) -> None:
+        """Change a header of a file, if the file exists and has it."""
+        found = self._files.get(name)
+        if found is not None and header in found.headers:
+            headers = {**found.headers, header: change(found.headers[header])}
+            self._files[name] = replace(found, headers=headers)
+
+
+def _read(file: PageFile) -> bytes:
+    with file.open() as content:
+        return content.read()
 
 
 def _names(directory: Path) -> Iterator[str]:

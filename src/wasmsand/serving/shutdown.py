@@ -84,6 +84,20 @@ class GracefulServer(uvicorn.Server):
             self.run(sockets=[listener])
 
 
+def end_with(descriptor: int) -> None:
+    """Begin shutdown when nobody has the other end of a pipe open any more."""
+
+    def watch() -> None:
+        try:
+            while os.read(descriptor, 4096):
+                pass
+        except OSError:
+            pass  # it was closed here: the same
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="wasmsand-parent", daemon=True).start()
+
+
 def leave_process(status: int = 0) -> None:
     """End the process now, without waiting for other threads."""
     for stream in (sys.stdout, sys.stderr):

@@ -63,6 +63,9 @@ class WebHost(JavaScriptHost, Protocol):
     def fetch_bytes(self, key: str, path: str, start: int, count: int) -> None:
         """Fetch them; `Service.bytes_came` gets the key when they are there, or if that failed."""
 
+    def kernel_bytes(self) -> int:
+        """The memory of this Python."""
+
     def wake_at(self, milliseconds: float) -> None:
         """Call `WebMachine.time_passed` after so many milliseconds; replaces the last request. A
         negative number cancels it."""

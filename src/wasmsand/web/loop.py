@@ -29,6 +29,7 @@ from wasmsand.machine.driver import Blocked
 from wasmsand.machine.guest import Execute, Guest
 from wasmsand.web.host import BLOCKED, HANDLE, LEAVE, WebHost
 from wasmsand.web.turns import WebTurn
+from wasmsand.web.words import Words
 
 _TRAP_SIGNALS: Final = {
     TrapKind.ARITHMETIC: Signal.SIGFPE,
@@ -38,15 +39,6 @@ _TRAP_SIGNALS: Final = {
 _MILLISECOND: Final = 1_000_000
 _TURN_NS: Final = 5 * _MILLISECOND
 """How long a thread keeps its turn while others want it, if it makes calls."""
-
-
-class Words:
-    """The arguments of a system call."""
-
-    __slots__ = ("a", "b", "c", "d", "e", "f")
-
-    def __init__(self) -> None:
-        self.a = self.b = self.c = self.d = self.e = self.f = 0
 
 
 class Loop:
@@ -63,6 +55,8 @@ class Loop:
         self._look = False
         """Whether a process may have changed whose guest computes."""
         self._armed: int | None = None
+        self.serves_guest = False
+        """Whether the current step is a guest's call, which can wait."""
 
     def add(self, guest: Guest) -> None:
         """Run a guest."""
@@ -332,7 +326,11 @@ class Task:
     def _step(self, act: Callable[[], int | Blocked]) -> int:
         self._paused()
         try:
-            outcome = act()
+            self._loop.serves_guest = True
+            try:
+                outcome = act()
+            finally:
+                self._loop.serves_guest = False
             if isinstance(outcome, Blocked):
                 self._pass_turn()
                 self._wait(outcome)

@@ -57,7 +57,7 @@ class WebMachine:
         kernel.interrupt = self.loop.look_at_computing
         kernel.timer_armed = self._timer_armed
         kernel.process_ended = self._process_ended
-        self.contents = ImageContents(host)
+        self.contents = ImageContents(host, self.loop)
         kernel.content_wanted = self.contents.want
         self.bridge = WebBridge(self.lock, kernel, self.loop, network or PageNetwork(host))
         self._watchers: dict[int, Callable[[], None]] = {}

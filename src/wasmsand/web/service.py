@@ -176,6 +176,10 @@ class Service:
         """Called every now and then while guests compute."""
         self._loop.tick()
 
+    def kernel_bytes(self) -> int:
+        """The memory of this Python."""
+        return self._host.kernel_bytes()
+
     # Requests.
 
     def request(self, number: int, method: str, params: str, data: Any) -> None:

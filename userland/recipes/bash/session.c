@@ -24,6 +24,7 @@ int session_is_open;
 char *session_option; /* set in shell.c */
 char *session_text; /* the script that evalfile_internal runs instead of a file */
 extern int stdin_redir;
+extern PROCESS *the_pipeline; /* of jobs.c */
 
 enum { HEADER = 32, TOKEN = 16, FIRST_ROOM = 8192, DESCRIPTORS = 110 };
 
@@ -67,6 +68,21 @@ static void session_restore_files(void)
 	session_redirected = 0;
 }
 
+/* A script was left. If that happened after a child was made and before bash waited for it, the
+ * child may have missed the signal that interrupted the script, and bash would wait for it after
+ * the next command. */
+static void session_end_children(void)
+{
+	PROCESS *child = the_pipeline;
+	if (!already_making_children) return;
+	if (child)
+		do {
+			kill(child->pid, SIGKILL);
+			child = child->next;
+		} while (child != the_pipeline);
+	stop_making_children();
+}
+
 /* The end of a script, if one has run. */
 static void session_report(int jumped)
 {
@@ -74,6 +90,7 @@ static void session_report(int jumped)
 	int length, done = 0;
 	if (!session.is_running) return;
 	session.is_running = 0;
+	if (jumped) session_end_children();
 	if (jumped || session_redirected) session_restore_files();
 	length = snprintf(line, sizeof line, "\n%s %d\n", session.token, last_command_exit_value & 255);
 	while (done < length) {

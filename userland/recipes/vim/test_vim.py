@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from userland.recipes.screen import Screen
 from userland.recipes.script_tables import prints
 from wasmsand.machine import Machine
@@ -83,3 +85,17 @@ test_xxd = prints(
     ("seq 9 | xxd -s 4 -l 4 -g 1 | cut -c-21", "00000004: 33 0a 34 0a\n"),
     ("head -c 3000000 /dev/urandom > r; xxd -p r | xxd -r -p | cmp - r && echo same", "same\n"),
 )
+
+
+def test_a_slow_clock_does_not_make_it_wait_for_another_key(machine: Machine) -> None:
+    """Where vim only looks for a key, it must not wait if time passes between two readings of the
+    clock, as on a busy machine."""
+    clock = machine.kernel.clock
+    readings = itertools.count()
+    start = clock.realtime()
+    clock.realtime = lambda: start + 2_000_000 * next(readings)
+    with Screen(machine, "vim f") as screen:
+        screen.wait_for("[New]")
+        screen.type("itext\x1b:wq\r")
+        assert screen.wait_for_exit() == 0
+    assert machine.files.read("/home/user/f") == b"text\n"

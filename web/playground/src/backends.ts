@@ -24,6 +24,24 @@ export interface Backend {
 
 type Say = (text: string, bad?: boolean) => void;
 
+/** What programs may reach: whoever serves the page decides, because its policy has to agree. */
+async function allowedNetwork(): Promise<{ allow: string[]; deny: string[] }> {
+  try {
+    const { allow = [], deny = [] } = await (await fetch("network.json")).json();
+    return { allow, deny };
+  } catch {
+    return { allow: [], deny: [] };
+  }
+}
+
+function showNetwork(allow: string[]): void {
+  const notice = element("network");
+  notice.hidden = false;
+  notice.textContent = allow.length
+    ? `Programs may reach ${allow.join(", ")}, if the server there allows pages (CORS).`
+    : "Programs have no network. `wasmsand playground --allow-net HOST` lets them reach a host.";
+}
+
 class PageBackend implements Backend {
   readonly welcome =
     "Loading the kernel: about 13 MB at the first visit, then from this browser's storage.";
@@ -34,8 +52,11 @@ class PageBackend implements Backend {
   }
 
   async open(): Promise<Sandbox> {
+    const network = await allowedNetwork();
+    showNetwork(network.allow);
     const sandbox = await Sandbox.create({
       assets: new URL("assets/", location.href), timeoutMs: null,
+      ...(network.allow.length && { network }),
     });
     await this.kept.restore(sandbox);
     return sandbox;

@@ -2,7 +2,8 @@
 //
 // Owns the copies of the page's own files. Rules: the network comes first, so that a new version
 // is seen; without it, the copies answer. Assets with a hash in their name are kept by the worker
-// that reads them. Every answer gets the headers of headers.json, which isolate the page.
+// that reads them. Every answer gets the headers of headers.json, which isolate the page, unless the
+// server sends others: it may allow the kernel's worker more hosts.
 
 import headersOfFiles from "../headers.json";
 
@@ -27,7 +28,7 @@ function isolated(response: Response, url: string): Response {
   const headers = new Headers(response.headers);
   const file = new URL(url).pathname.split("/").at(-1) || "index.html";
   for (const [name, value] of Object.entries({ ...table["*"], ...table[file] })) {
-    headers.set(name, value);
+    if (!headers.has(name)) headers.set(name, value);
   }
   const { status, statusText } = response;
   return new Response(response.body, { status, statusText, headers });

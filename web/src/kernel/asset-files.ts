@@ -1,9 +1,10 @@
 // The image directory that Python sees, made of assets.
 //
-// Owns a read-only file system for Emscripten. Rules: a file's bytes are fetched when they are first
-// read, and at once: Python waits. Programs are the exception. The kernel reads their first bytes at
-// each start, and these come with the layout; the whole program is fetched in the background when it
-// is loaded. A few pieces of large files are kept.
+// Owns a read-only file system for Emscripten. Rules: bytes that were not fetched in advance are
+// fetched when they are read, and Python waits. The kernel reads the first bytes of a program at each
+// start, and these come with the layout; the whole program is fetched in the background when it is
+// loaded. A few pieces of large files are kept; those that were fetched in advance, until they are
+// read.
 
 import type { ImageFile, Layout } from "../assets/layout.js";
 import type { EmscriptenFs, EmscriptenNode, Pyodide } from "./service.js";
@@ -13,41 +14,42 @@ const FILE = 0o100444;
 const ENOENT = 44, EROFS = 69, EIO = 29, EINVAL = 28; // Emscripten's numbers, which are WASI's
 const PIECES_KEPT = 64;
 /** Larger parts of files are read while Python waits. */
-const PIECES_FETCHED = 32;
+const PIECES_FETCHED = 256;
 
 type ReadNow = (hash: string) => Uint8Array;
+
+/** Forget the oldest entries, so that at most so many stay. */
+function shrink(pieces: Map<string, Uint8Array>, most: number): void {
+  for (const oldest of pieces.keys()) {
+    if (pieces.size <= most) return;
+    pieces.delete(oldest);
+  }
+}
 
 /** The content of assets, newest use last. */
 class Kept {
   private readonly pieces = new Map<string, Uint8Array>();
+  /** What was fetched in advance and not read yet. */
+  private readonly unread = new Map<string, Uint8Array>();
 
   constructor(private readonly read: ReadNow) {}
 
   has(hash: string): boolean {
-    return this.pieces.has(hash);
+    return this.pieces.has(hash) || this.unread.has(hash);
   }
 
   put(hash: string, bytes: Uint8Array): void {
-    this.pieces.delete(hash);
-    this.pieces.set(hash, bytes);
-    this.shrink();
+    this.unread.set(hash, bytes);
+    shrink(this.unread, 2 * PIECES_FETCHED);
   }
 
   get(hash: string): Uint8Array {
-    let bytes = this.pieces.get(hash);
-    if (bytes) this.pieces.delete(hash);
-    else bytes = this.read(hash);
+    const bytes = this.pieces.get(hash) ?? this.unread.get(hash) ?? this.read(hash);
+    this.pieces.delete(hash);
+    this.unread.delete(hash);
     this.pieces.set(hash, bytes);
-    this.shrink();
+    shrink(this.pieces, PIECES_KEPT);
     return bytes;
-  }
-
-  private shrink(): void {
-    if (this.pieces.size <= PIECES_KEPT) return;
-    for (const oldest of this.pieces.keys()) {
-      this.pieces.delete(oldest);
-      break;
-    }
   }
 }
 

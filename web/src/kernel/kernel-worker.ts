@@ -113,6 +113,7 @@ class Kernel {
       },
       fetch_bytes: (key: string, path: string, start: number, count: number) =>
         void this.fetchBytes(key, path, start, count),
+      kernel_bytes: () => memories.kernelBytes,
       wake_at: (milliseconds: number) => this.wakeAt(milliseconds),
       fetch_module: (key: string) => void this.fetchModule(key, memories),
       fetch_memory: (key: string) => void this.fetchMemory(key, memories),

@@ -111,6 +111,11 @@ export class Memories {
     return this.counter;
   }
 
+  /** The memory of Python itself. */
+  get kernelBytes(): number {
+    return this.python._module.HEAPU8.length;
+  }
+
   // Called by Python.
 
   feed(count: number): void {

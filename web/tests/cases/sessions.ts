@@ -4,6 +4,33 @@ import { check, equal, pause, type Case } from "../check.js";
 
 export const sessionCases: Case[] = [
   {
+    name: "keys reach a program at once: vim ends when its last key is typed",
+    async run({ shared }) {
+      const decoder = new TextDecoder();
+      for (let round = 0; round < 6; round++) {
+        let text = "";
+        const screen = new Set<() => void>();
+        const terminal = await shared.pty({
+          command: `vim /tmp/typed${round}`, cols: 80, rows: 24,
+          onData: (bytes) => {
+            text += decoder.decode(bytes, { stream: true });
+            for (const look of screen) look();
+          },
+        });
+        await new Promise<void>((resolve) => {
+          const look = () => text.includes("[New]") && resolve();
+          screen.add(look);
+          look();
+        });
+        // A terminal answers the question for its version, which makes vim ask more.
+        if (round % 2) void terminal.write("\x1b[>0;276;0c");
+        for (const key of `ikey ${round}\x1b:wq\r`) void terminal.write(key);
+        equal((await terminal.ended).exitCode, 0);
+        equal(await shared.readText(`/tmp/typed${round}`), `key ${round}\n`);
+      }
+    },
+  },
+  {
     name: "a terminal echoes, runs commands and reports its size",
     async run({ shared }) {
       let text = "";

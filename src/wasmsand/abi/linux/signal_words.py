@@ -13,7 +13,13 @@ from collections.abc import Mapping
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from wasmsand.kernel.process.signals import SIG_IGN, SIGNAL_MAX, UNBLOCKABLE, SignalAction
+from wasmsand.kernel.process.signals import (
+    SIG_DFL,
+    SIG_IGN,
+    SIGNAL_MAX,
+    UNBLOCKABLE,
+    SignalAction,
+)
 
 if TYPE_CHECKING:
     from wasmsand.abi.memory import GuestMemory, Words
@@ -68,6 +74,10 @@ class SignalWords:
         words, place = self._words, 2 * signo
         first = words[place]
         return SignalAction(first & _LOWER_HALF, first >> 32, words[place + 1])
+
+    def handler(self, signo: int) -> int:
+        """The handler of the action for `signo`."""
+        return self._words[2 * signo] & _LOWER_HALF if signo in _CATCHABLE else SIG_DFL
 
     def set_action(self, signo: int, action: SignalAction) -> None:
         """Set one action."""

@@ -128,6 +128,7 @@ int mincore(void *, size_t, unsigned char *);
 int madvise(void *, size_t, int);
 int fallocate(int, int, int64_t, int64_t);
 int malloc_trim(size_t);
+int sched_getcpu(void);
 int mallopt(int, int);
 typedef struct { uint64_t room[16]; } pthread_attr_t;
 uintptr_t pthread_self(void);

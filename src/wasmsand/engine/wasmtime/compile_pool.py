@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 
 from wasmsand.engine.compile_orders import CompileCancelled, CompileOrder, CompileUnavailable
 from wasmsand.engine.forking import in_child
+from wasmsand.engine.placement import free_this_thread
 from wasmsand.engine.wasmtime.worker_process import Outcome, Worker, WorkerSetup
 
 IDLE_SECONDS = 5.0
@@ -118,6 +119,7 @@ class CompilePool:
             if self._ending_idle:
                 return
             self._ending_idle = True
+        free_this_thread()
         try:
             threading.Thread(target=self._end_idle, name="wasmsand-workers", daemon=True).start()
         except RuntimeError:  # the host has no thread available
@@ -157,7 +159,7 @@ class CompilePool:
 
 def _new_pool() -> CompilePool:
     if hasattr(os, "sched_getaffinity"):
-        processors = len(os.sched_getaffinity(0))
+        processors = len(os.sched_getaffinity(os.getpid()))
     else:
         processors = os.cpu_count() or 1
     return CompilePool(max(1, processors - 1))

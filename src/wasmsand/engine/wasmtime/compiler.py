@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from wasmsand.engine.forking import native
+from wasmsand.engine.placement import free_this_thread
 from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime.bindings import (
     CData,
@@ -47,6 +48,7 @@ def compile_module(engine: CData, wasm: bytes) -> CData:
         raise ModuleRejected("not a WebAssembly module: does not start with \\0asm")
     module = ffi.new("wasmtime_module_t **")
     try:
+        free_this_thread()  # wasmtime starts its compiler's threads
         check(lib.wasmtime_module_new(engine, wasm, len(wasm), module))
     except WasmtimeError as error:
         raise ModuleRejected(f"not a module this engine can run: {error}") from None

@@ -13,6 +13,7 @@ import threading
 import time
 from _thread import allocate_lock
 
+from wasmsand.engine.placement import free_this_thread
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import CData, lib
 
@@ -67,6 +68,7 @@ class EpochTicker:
     def _start(self) -> None:
         with self._start_lock:
             if self._thread is None:
+                free_this_thread()
                 self._thread = threading.Thread(
                     target=self._run, name="wasmsand-epochs", daemon=True
                 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from wasmsand.engine.asyncify import Asyncify
 from wasmsand.engine.forking import renewed_in_child
+from wasmsand.engine.placement import place_of_this_thread
 from wasmsand.engine.protocol import BEGINNING, HostCalls, Start
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
@@ -234,6 +235,9 @@ class WasmtimeInstance:
     def tick(self) -> None:
         """The epoch advanced while the guest computed."""
         self._module.runtime.ticker.guest_ticked()
+        place = place_of_this_thread()
+        if place is not None:
+            place.ticked()
         if self._failure is None:
             self.calls.tick()
         if self._failure is not None:  # a nested call failed, or the host is exiting

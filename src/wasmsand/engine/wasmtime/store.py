@@ -33,6 +33,8 @@ class GuestStore:
         self._table_room = table_room
         self._views: list[memoryview] = []
         self._functions: dict[str, tuple[CData, CData]] = {}
+        self._globals: dict[str, tuple[CData, CData]] = {}
+        """Exports that were looked up: the C object, and the pointer into it."""
         self._store = ffi.gc(lib.wasmtime_store_new(engine, NULL, NULL), lib.wasmtime_store_delete)
         self.context: CData = lib.wasmtime_store_context(self._store)
         self.limit_memory(memory_limit)
@@ -69,7 +71,8 @@ class GuestStore:
 
     def memory_size(self) -> int:
         """Bytes of linear memory."""
-        self.require_open()
+        if self.closed:
+            self.require_open()
         return int(lib.wasmtime_memory_data_size(self.context, self.memory))
 
     def memory_view(self) -> memoryview:
@@ -96,15 +99,21 @@ class GuestStore:
 
     def read_global(self, name: str) -> int:
         """The value of an exported i32 global, unsigned."""
-        export, value = self._export(name), ffi.new("wasmtime_val_t *")
-        lib.wasmtime_global_get(self.context, ffi.addressof(export.of, "global"), value)
+        value = ffi.new("wasmtime_val_t *")
+        lib.wasmtime_global_get(self.context, self._global(name), value)
         return int(value.of.i32) & 0xFFFF_FFFF
 
     def set_global(self, name: str, value: int) -> None:
         """Set an exported mutable i32 global."""
-        export = self._export(name)  # must outlive the pointer into it
-        variable = ffi.addressof(export.of, "global")
-        check(lib.wasmtime_global_set(self.context, variable, _i32(value)))
+        check(lib.wasmtime_global_set(self.context, self._global(name), _i32(value)))
+
+    def _global(self, name: str) -> CData:
+        """The `wasmtime_global_t *` of an exported global."""
+        found = self._globals.get(name)
+        if found is None:
+            export = self._export(name)  # must outlive the pointer into it
+            found = self._globals[name] = (export, ffi.addressof(export.of, "global"))
+        return found[1]
 
     def function(self, name: str) -> CData:
         """The `wasmtime_func_t *` of an exported function."""
@@ -117,7 +126,8 @@ class GuestStore:
     def call(self, name: str, argument: int | None) -> tuple[CData, CData]:
         """Call an exported function with no parameter or one i32. Returns the C error and trap,
         each possibly NULL, which the caller owns."""
-        function = self.function(name)
+        found = self._functions.get(name)
+        function = self.function(name) if found is None else found[1]
         trap = ffi.new("wasm_trap_t **")
         arguments, count = NULL, 0
         if argument is not None:
@@ -137,11 +147,13 @@ class GuestStore:
             view.release()
         self._views.clear()
         self._functions.clear()
+        self._globals.clear()
         ffi.release(self._store)
 
     def _export(self, name: str) -> CData:
         """The `wasmtime_extern_t *` of an export that the module has."""
-        self.require_open()
+        if self.closed:
+            self.require_open()
         export = ffi.new("wasmtime_extern_t *")
         encoded = name.encode()
         found = lib.wasmtime_instance_export_get(

@@ -4,7 +4,8 @@ Owns the pool. Rules: the stack size of new threads is a setting of the whole pr
 changed only while one of our threads is started, under a lock. The thread that became idle last is
 used first (its stack is warm). An idle thread ends by itself after a while. A job is passed to a
 thread by releasing a raw lock, without a queue or a condition variable. Stack pages touched by a
-job's deep recursion are freed before the next job.
+job's deep recursion are freed before the next job. A thread runs a job on the processor of the
+thread that started it, for a moment (see `placement`).
 
 The list of idle workers needs no lock: `append`, `pop` and `remove` are atomic, and the code that
 removes a worker from the list owns that worker.
@@ -17,18 +18,25 @@ import sys
 import threading
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable
+from typing import Final
 
 from wasmsand.engine.forking import in_child, renewed_in_child
+from wasmsand.engine.placement import Place, place_of_this_thread
+from wasmsand.engine.wasmtime.bindings import lib
 from wasmsand.engine.wasmtime.resident_pages import ThreadStack
 
 Job = Callable[[], None]
 
 
 class _Worker:
-    __slots__ = ("job", "wake")
+    __slots__ = ("creator", "job", "place", "wake")
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, creator: Place | None) -> None:
         self.job: Job | None = job
+        self.creator = creator
+        """The place of the thread that starts it."""
+        self.place: Place | None = None
+        """None before it runs, and if the system has only one processor."""
         self.wake = allocate_lock()
         self.wake.acquire()
 
@@ -45,11 +53,17 @@ class ThreadPool:
 
     def start(self, job: Job) -> None:
         """Run `job` on an idle thread, or on a new one."""
+        place = place_of_this_thread()
         try:
             worker = self._idle.pop()
         except IndexError:
-            self._start_worker(_Worker(job))
+            self._start_worker(_Worker(job, place))
             return
+        if worker.place is not None:
+            processor = lib.sched_getcpu()
+            worker.place.stay(processor)
+            if place is not None:
+                place.stay(processor)
         worker.job = job
         worker.wake.release()
 
@@ -90,6 +104,9 @@ class ThreadPool:
     def _work(self, worker: _Worker) -> None:
         thread = get_ident()
         stack = self._threads[thread] = ThreadStack.of_this_thread()
+        place = Place(worker.creator)
+        worker.creator = None
+        worker.place = place if place.has_choice and _CAN_TELL_PROCESSOR else None
         try:
             while True:
                 job, worker.job = worker.job, None
@@ -111,9 +128,11 @@ class ThreadPool:
                     continue
                 return
         finally:
+            place.leave()
             self._threads.pop(thread, None)
 
 
+_CAN_TELL_PROCESSOR: Final = hasattr(lib, "sched_getcpu")
 _stack_size_lock = allocate_lock()
 _usual_stack_size: int | None = None
 """The setting of the process while it is changed; guarded by the lock."""

@@ -22,6 +22,7 @@ from typing import IO
 import _cffi_backend  # type: ignore[import-untyped]  # it has no stubs
 
 from wasmsand.engine.compile_orders import CompileCancelled, CompileOrder, CompileUnavailable
+from wasmsand.engine.placement import free_this_thread
 from wasmsand.engine.wasmtime import compile_worker
 from wasmsand.engine.wasmtime.compile_worker import FRAME, ORDER, REPORT
 
@@ -79,6 +80,7 @@ class Worker:
     def __init__(self, setup: WorkerSetup, order: CompileOrder) -> None:
         """Start the worker. Raises `CompileUnavailable`, `CompileCancelled`."""
         self.setup = setup
+        free_this_thread()
         try:
             self._process = subprocess.Popen(
                 _command(setup),

@@ -84,13 +84,19 @@ async def forward(
         client.on_lost = worker.close
         upload: asyncio.Task[None] | None = None
         try:
-            worker.write(frame(REQUEST, msgspec.msgpack.encode(head)))
-            if head.has_body:
-                if body is not None:
-                    worker.write(body_frames(body) + frame(END))
-                    await worker.drain()
-                elif await _upload_piece(worker, receive):
+            begin = frame(REQUEST, msgspec.msgpack.encode(head))
+            if head.has_body and body is not None:
+                worker.write(begin + body_frames(body) + frame(END))
+                await worker.drain()
+            elif head.has_body:
+                # One write for both, unless the worker would have to wait for the body.
+                if not client.has_input:
+                    worker.write(begin)
+                    begin = b""
+                if await _upload_piece(worker, receive, begin):
                     upload = asyncio.create_task(_upload(worker, receive))
+            else:
+                worker.write(begin)
             try:
                 kind, payload = await worker.next()
                 if kind not in (START, SWITCH):
@@ -131,13 +137,13 @@ async def _is_at_end(worker: FrameConnection) -> bool:
         return False
 
 
-async def _upload_piece(worker: FrameConnection, receive: Receive) -> bool:
-    """Pass a piece of the body on; whether there is more."""
+async def _upload_piece(worker: FrameConnection, receive: Receive, begin: bytes = b"") -> bool:
+    """Pass a piece of the body on, after `begin`; whether there is more."""
     message = await receive()
     if message["type"] == "http.disconnect":
         worker.close()
         return False
-    data, more = body_frames(message.get("body", b"")), message.get("more_body", False)
+    data, more = begin + body_frames(message.get("body", b"")), message.get("more_body", False)
     worker.write(data if more else data + frame(END))
     await worker.drain()
     return bool(more)

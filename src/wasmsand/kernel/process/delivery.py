@@ -154,7 +154,7 @@ def look_again(kernel: Kernel, thread: Thread) -> None:
     signals = thread.signals
     if signals.shared is None:
         return
-    ready = signals.pending & ~signals.mask
+    ready = signals.ready()
     if ready and (ready & ready - 1 or not signals.has_handler(ready.bit_length())):
         act_on_pending(kernel, thread)
 
@@ -163,11 +163,11 @@ def _act(kernel: Kernel, thread: Thread) -> None:
     """Signals with handlers stay pending: a fatal one need not wait until the guest has taken
     them."""
     signals = thread.signals
-    ready = signals.pending & ~signals.mask
+    ready = signals.ready()
     while ready and not thread.dead and not thread.stopped:
         signo = (ready & -ready).bit_length()
         ready &= ready - 1
-        handler = signals.action(signo).handler
+        handler = signals.handler(signo)
         if handler in (SIG_DFL, SIG_IGN):
             signals.take(signo)
             if handler == SIG_DFL:
@@ -229,7 +229,7 @@ def _tell_parent(kernel: Kernel, process: Process, code: int, signo: int) -> Non
 def deliverable_handler(thread: Thread) -> int:
     """The lowest pending unblocked signal with a handler, or 0."""
     signals = thread.signals
-    ready = signals.pending & ~signals.mask
+    ready = signals.ready()
     while ready:
         signo = (ready & -ready).bit_length()
         if signals.has_handler(signo):
@@ -254,7 +254,7 @@ def take_for_handler(thread: Thread) -> TakenSignal | None:
 
 def interrupts(thread: Thread) -> bool:
     """Whether a signal handler must interrupt the current wait."""
-    return bool(thread.signals.pending & ~thread.signals.mask) and bool(deliverable_handler(thread))
+    return bool(thread.signals.pending) and bool(deliverable_handler(thread))
 
 
 def restarts(thread: Thread) -> bool:

@@ -157,6 +157,9 @@ class SharedSignals(Protocol):
     def action(self, signo: int) -> SignalAction:
         """The action for `signo`."""
 
+    def handler(self, signo: int) -> int:
+        """The handler of the action for `signo`."""
+
     def set_action(self, signo: int, action: SignalAction) -> None:
         """Set one action."""
 
@@ -253,9 +256,24 @@ class SignalState:
         shared = self.shared
         return self._actions.get(signo, _DEFAULT) if shared is None else shared.action(signo)
 
+    def handler(self, signo: int) -> int:
+        """The handler of the action for `signo`."""
+        shared = self.shared
+        if shared is not None:
+            return shared.handler(signo)
+        return self._actions.get(signo, _DEFAULT).handler
+
     def has_handler(self, signo: int) -> bool:
         """Whether the program handles `signo` itself."""
-        return self.action(signo).handler > SIG_IGN
+        return self.handler(signo) > SIG_IGN
+
+    def ready(self) -> int:
+        """The pending signals that are not blocked."""
+        pending = self.pending
+        if not pending:
+            return 0
+        shared = self.shared
+        return pending & ~(self._mask if shared is None else shared.mask())
 
     def set_action(self, signo: int, action: SignalAction) -> None:
         """Set an action. A pending signal that is now ignored is discarded."""
@@ -273,7 +291,7 @@ class SignalState:
 
     def ignores(self, signo: int) -> bool:
         """Whether delivery of `signo` would have no effect."""
-        handler = self.action(signo).handler
+        handler = self.handler(signo)
         if handler == SIG_IGN:
             return True
         return handler == SIG_DFL and DEFAULT_ACTIONS[signo] is DefaultAction.IGNORE

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from wasmsand.engine.placement import free_this_thread
 from wasmsand.kernel.limits import NETWORK_LOOKUPS_MAX
 from wasmsand.machine.bug_log import log_bug
 
@@ -53,6 +54,7 @@ class Questions:
                 raise TooManyQuestions
             self._waiting[place] = [done]
             if not self._running:
+                free_this_thread()
                 threading.Thread(
                     target=self._run, args=(ask,), name="wasmsand-ask", daemon=True
                 ).start()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from wasmsand.engine.placement import free_this_thread
 from wasmsand.kernel.limits import NETWORK_EVENTS_MAX
 from wasmsand.machine.bug_log import log_bug
 
@@ -78,6 +79,7 @@ class EventLog:
             if self._telling:
                 return
             self._telling = True
+        free_this_thread()
         threading.Thread(target=self._tell, name="wasmsand-events", daemon=True).start()
 
     def _tell(self) -> None:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from wasmsand.engine.placement import free_this_thread
 from wasmsand.machine.bug_log import log_bug
 
 _THREADS_MAX: Final = 8
@@ -37,6 +38,7 @@ class Workers:
             if self._idle >= len(self._orders):
                 self._changed.notify()
             elif self._threads < self._threads_max:
+                free_this_thread()
                 threading.Thread(target=self._run, name=self._name, daemon=True).start()
                 self._threads += 1
 

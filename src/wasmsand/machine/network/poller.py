@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import Final
 
+from wasmsand.engine.placement import free_this_thread
 from wasmsand.kernel.deadlines import Deadlines
 from wasmsand.machine.bug_log import log_bug
 
@@ -73,6 +74,7 @@ class Poller:
         with self._lock:
             if not self._running:
                 self._running = True
+                free_this_thread()
                 threading.Thread(target=self._run, name="wasmsand-network", daemon=True).start()
                 return
         try:

@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: v86 help demo test tests-ready lint check build packages packages-if-cached v86-if-possible bench conformance fuzz soak docs wheel playground-page web web-test clean tests-ready
+.PHONY: v86 help demo test tests-ready lint check build packages packages-if-cached v86-if-possible bench conformance fuzz soak docs wheel playground-page web web-test clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -124,10 +124,8 @@ test: $(EXTRAS)
 	        --last-failed --last-failed-no-failures none $(ARGS); }
 	@scripts/web_tests
 
-bench: build
-	$(BIN)/python -m bench.renew $(ARGS)
 bench: $(DEV) build
-	$(BIN)/wasmsand bench $(ARGS)
+	$(BIN)/python -m bench.renew $(ARGS)
 bench: $(DEV) build
 	$(BIN)/python -m bench.renew $(ARGS)
 

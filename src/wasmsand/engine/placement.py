@@ -23,7 +23,6 @@ import _thread  # in a page it has no get_native_id
 import os
 import sys
 from _thread import get_ident
-from _thread import get_ident, get_native_id
 from collections.abc import Callable
 from typing import Final
 

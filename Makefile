@@ -60,11 +60,6 @@ $(STAMP): pyproject.toml scripts/make_venv
 	@scripts/make_venv "$(PYTHON)" "$(VENV)"
 	@touch $@
 
-# Packages that only tests and the site need: agent frameworks, Ray, mkdocs.
-$(EXTRAS): $(STAMP)
-	@echo 'make: installing the supported agent frameworks, Ray, and mkdocs for the site'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[adapters,docs,fleet]'
-	@touch $@
 # Tools for development, among them half a gigabyte of compilers that only tests use.
 $(DEV): $(STAMP)
 	@echo 'make: installing the tools for development'
@@ -124,8 +119,6 @@ test: $(EXTRAS)
 	        --last-failed --last-failed-no-failures none $(ARGS); }
 	@scripts/web_tests
 
-bench: $(DEV) build
-	$(BIN)/python -m bench.renew $(ARGS)
 bench: $(DEV) build
 	$(BIN)/python -m bench.renew $(ARGS)
 

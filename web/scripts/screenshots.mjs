@@ -22,7 +22,7 @@ async function visit(page, { tab, vim }, address) {
   const shows = (text) => page.waitForFunction((t) => globalThis.playground?.screen().includes(t), text);
   await shows("~$");
   await page.click("#tab-examples");
-  const example = (number) => page.click(`.example:nth-child(${number})`);
+  const example = (number) => page.click(`.example:nth-of-type(${number})`);
   await example(1);
   await example(2);
   await shows("5050");

@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: v86 help demo test lint check build packages packages-if-cached v86-if-possible bench conformance fuzz soak docs wheel playground-page web web-test clean tests-ready
+.PHONY: v86 help demo test tests-ready lint check build packages packages-if-cached v86-if-possible bench conformance fuzz soak docs wheel playground-page web web-test clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -60,21 +60,16 @@ $(STAMP): pyproject.toml scripts/make_venv
 	@scripts/make_venv "$(PYTHON)" "$(VENV)"
 	@touch $@
 
-# Packages that only tests and the site need: agent frameworks, Ray, mkdocs.
-$(EXTRAS): $(STAMP)
-	@echo 'make: installing the supported agent frameworks, Ray, and mkdocs for the site'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[adapters,docs,fleet]'
-	@touch $@
 # Tools for development, among them half a gigabyte of compilers that only tests use.
 $(DEV): $(STAMP)
 	@echo 'make: installing the tools for development'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-# Packages that only tests and the site need: agent frameworks, mkdocs.
+# Packages that only tests and the site need: agent frameworks, Ray, mkdocs.
 $(EXTRAS): $(STAMP)
-	@echo 'make: installing the tools for development, the supported agent frameworks, and mkdocs for the site'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,adapters,docs]'
+	@echo 'make: installing the tools for development, the supported agent frameworks, Ray, and mkdocs'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,adapters,docs,fleet]'
 	@touch $(DEV) $@
 
 demo: $(STAMP)
@@ -124,10 +119,8 @@ test: $(EXTRAS)
 	        --last-failed --last-failed-no-failures none $(ARGS); }
 	@scripts/web_tests
 
-bench: build
-	$(BIN)/python -m bench.renew $(ARGS)
 bench: $(DEV) build
-	$(BIN)/wasmsand bench $(ARGS)
+	$(BIN)/python -m bench.renew $(ARGS)
 
 conformance: $(DEV) build
 	$(BIN)/python -m conformance $(ARGS)
@@ -135,7 +128,7 @@ conformance: $(DEV) build
 fuzz: $(DEV)
 	$(BIN)/python -m fuzz --seconds $(SECONDS_) $(ARGS)
 
-soak: build
+soak: $(DEV) build
 	$(BIN)/python -m bench.soak_faults --minutes $(MINUTES) $(ARGS)
 
 docs: $(EXTRAS)

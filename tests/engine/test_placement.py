@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.waiting import wait_until
-from wasmsand.engine.placement import free_this_thread, place_of_this_thread
+from wasmsand.engine.placement import Place, free_this_thread, place_of_this_thread
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
 pytestmark = pytest.mark.skipif(
@@ -91,6 +91,29 @@ def test_two_ticks_free_a_thread() -> None:
         return counts
 
     assert on_pool(idle_pool(), tick_twice) == [1, len(own_processors())]
+
+
+def test_a_waiting_thread_comes_to_the_one_that_wakes_it() -> None:
+    pool = idle_pool()
+    waiting: list[tuple[Place, int]] = []
+    woken = threading.Event()
+
+    def wait() -> None:
+        place = place_of_this_thread()
+        assert place is not None
+        place.free()
+        waiting.append((place, threading.get_native_id()))
+        assert woken.wait(PATIENCE)
+
+    pool.start(wait)
+    wait_until(lambda: bool(waiting))
+    place, thread = waiting[0]
+    try:
+        assert set(os.sched_getaffinity(thread)) == own_processors()
+        place.come_here()
+        assert len(os.sched_getaffinity(thread)) == 1
+    finally:
+        woken.set()
 
 
 def test_a_thread_or_process_of_a_freed_thread_may_run_everywhere() -> None:

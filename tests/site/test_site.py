@@ -24,7 +24,8 @@ PAGES = [
         DOCS / "python.md",
         *sorted((DOCS / "guides").glob("*.md")),
     )
-    if python_blocks(page.read_text(encoding="utf-8"))
+    # The code of the guide to fleets runs in tests/fleet/on_a_cluster.
+    if python_blocks(page.read_text(encoding="utf-8")) and page.stem != "fleet"
 ]
 
 

@@ -2,7 +2,8 @@
 
 Owns `Place`, the processors of one guest thread, and `free_this_thread`. Rules: a thread that
 starts a guest keeps it on its own processor for the guest's first moments; a guest that starts
-another one stays there too. After two ticks, and with them at most 20 ms of computing, the guest
+another one stays there too. So does a guest with a request of the host, which is about to wait for
+the answer. After two ticks, and with them at most 20 ms of computing, the guest
 may run on every processor that the thread may use. Other threads of the host are left alone.
 
 Linux moves a thread that is woken to an idle processor. But a shell that starts a child waits for
@@ -22,6 +23,7 @@ import _thread  # in a page it has no get_native_id
 import os
 import sys
 from _thread import get_ident
+from collections.abc import Callable
 from typing import Final
 
 from wasmsand.engine.forking import in_child
@@ -31,6 +33,14 @@ _TICKS: Final = 2
 _places: dict[int, Place] = {}
 """The places of all guest threads, by thread."""
 in_child(_places.clear)
+_processor_now: Callable[[], int] | None = None
+"""Tells the processor of the calling thread; None if nobody can."""
+
+
+def tell_processor_by(function: Callable[[], int]) -> None:
+    """From now on, this function tells the processor of the calling thread."""
+    global _processor_now
+    _processor_now = function
 
 
 class Place:
@@ -48,11 +58,6 @@ class Place:
         self._ticks = 0
         _places[get_ident()] = self
 
-    @property
-    def has_choice(self) -> bool:
-        """Whether there are several processors to choose from."""
-        return len(self._allowed) > 1
-
     def leave(self) -> None:
         """The thread is about to end."""
         _places.pop(get_ident(), None)
@@ -62,6 +67,12 @@ class Place:
         self._ticks = 0
         if processor != self._processor and processor in self._allowed:
             self._set(processor)
+
+    def come_here(self) -> None:
+        """Let the thread run on the processor of the calling thread, which wakes it and is about
+        to wait itself."""
+        if _processor_now is not None and len(self._allowed) > 1:
+            self.stay(_processor_now())
 
     def ticked(self) -> None:
         """A tick of the guest that runs on this thread."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
+from wasmsand.engine.placement import Place
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.wait import WaitQueue
 from wasmsand.machine.lock import SandboxLock
@@ -71,7 +72,7 @@ class OneShot:
 class Parker:
     """Lets one thread wait."""
 
-    __slots__ = ("_clock", "_gate", "_is_timed", "_kernel_lock", "_woken")
+    __slots__ = ("_clock", "_gate", "_is_timed", "_kernel_lock", "_woken", "place")
 
     def __init__(self, kernel_lock: SandboxLock, clock: Clock) -> None:
         self._kernel_lock = kernel_lock
@@ -81,6 +82,8 @@ class Parker:
         self._woken = False
         self._is_timed = False
         """Whether the thread waits with a deadline."""
+        self.place: Place | None = None
+        """Where the thread runs, if it is a guest's."""
 
     def wake(self) -> None:
         """End the current wait. Needs the sandbox's lock."""
@@ -95,6 +98,8 @@ class Parker:
         program, or computes for more than a tick. Needs the sandbox's lock."""
         if not self._woken:
             self._woken = True
+            if self.place is not None:
+                self.place.come_here()
             self._kernel_lock.postponed.append(self._gate.release)
 
     def park(self, queues: tuple[WaitQueue, ...], deadline: int | None) -> None:

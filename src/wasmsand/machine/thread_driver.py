@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from wasmsand.engine.placement import place_of_this_thread
 from wasmsand.engine.protocol import Arguments, GuestTrap, GuestUnwind, Instance, TrapKind
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.process.process import Process
@@ -73,6 +74,7 @@ class ThreadDriver:
         """Run the guest to its end on this thread, which belongs to the pool."""
         guest = self.guest
         guest.begin_account()
+        self._parker.place = place_of_this_thread()
         try:
             while True:
                 try:

@@ -1299,8 +1299,8 @@ class AsyncSandbox:
         metadata: Mapping[str, str] | None = None,
         lifetime_seconds: float | None = None,
     ) -> AsyncSandbox:
-        """Create a sandbox on the server at `url` (see `wasmsand serve`), with the same API. With
-        `id`, use a sandbox that the server has already, with its sessions.
+        """Create a sandbox on the server at `url` (see `wasmsand serve`) or on a fleet (`fleet:`,
+        see `wasmsand fleet`), with the same API. With `id`, use one that exists, with its sessions.
 
         `token` is a token that the server accepts; `options` are those of the constructor. With
         `id`, only `network` of the options is sent, if the sandbox is paused: a server does not

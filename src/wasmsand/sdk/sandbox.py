@@ -148,8 +148,8 @@ class Sandbox(SandboxLife, SandboxMounts):
         metadata: Mapping[str, str] | None = None,
         lifetime_seconds: float | None = None,
     ) -> Sandbox:
-        """Create a sandbox on the server at `url` (see `wasmsand serve`), with the same API. With
-        `id`, use a sandbox that the server has already, with its sessions.
+        """Create a sandbox on the server at `url` (see `wasmsand serve`) or on a fleet (`fleet:`,
+        see `wasmsand fleet`), with the same API. With `id`, use one that exists, with its sessions.
 
         Example:
             with Sandbox.connect("http://127.0.0.1:8750", token="...") as sandbox:

@@ -24,7 +24,7 @@ def nodes() -> Iterator[LocalNodes]:
 def stored(nodes: LocalNodes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """A fleet whose sandboxes are stored."""
     store = str(tmp_path_factory.mktemp("store"))
-    fleet = Fleet.up(nodes.address, name="stored", store=store, serve_options=SERVE)
+    fleet = Fleet.up(nodes.address, store=store, serve_options=SERVE)
     yield fleet
     fleet.down()
 

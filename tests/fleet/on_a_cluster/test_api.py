@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import run_document
 from tests.fleet.on_a_cluster.homes import host_of
 from wasmsand import AsyncSandbox, PythonSession, Sandbox, SandboxClosedError, ServerError
 from wasmsand.fleet import Fleet
@@ -89,7 +90,7 @@ def test_the_command_line_shows_and_uses_a_fleet(stored: Fleet) -> None:
             [sys.executable, "-m", "wasmsand", *words], capture_output=True, text=True, check=True
         ).stdout
 
-    address = stored.url.removeprefix("fleet:").partition("/")[0]
+    address = stored.url.removeprefix("fleet:")
     status = json.loads(
         wasmsand("fleet", "status", "--json", "--address", address, "--name", "stored")
     )
@@ -97,6 +98,11 @@ def test_the_command_line_shows_and_uses_a_fleet(stored: Fleet) -> None:
     assert {each["state"] for each in status} == {"serving"}
     assert len({each["node"] for each in status}) == 3
     assert wasmsand("run", "--connect", stored.url, "echo there") == "there\n"
+
+
+@pytest.mark.usefixtures("stored")
+def test_the_code_of_the_guide_runs() -> None:
+    assert run_document(Path(__file__).resolve().parents[3] / "docs" / "guides" / "fleet.md") == 1
 
 
 def test_a_stranger_who_reaches_a_host_cannot_use_it(stored: Fleet) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.fleet.on_a_cluster.conftest import SERVE
 from tests.fleet.on_a_cluster.homes import host_of, place_of
 from wasmsand import Sandbox, SandboxClosedError, SandboxCrashedError, ServerError
 from wasmsand.fleet import Fleet
@@ -207,5 +208,5 @@ def test_a_request_on_its_way_is_not_repeated(stored: Fleet) -> None:
 def test_a_node_that_joins_gets_a_host(nodes: LocalNodes, stored: Fleet) -> None:
     wait_until(lambda: is_serving(stored))
     joined = nodes.add().node_id
-    fleet = Fleet.up(nodes.address, name="stored", serve_options=())  # creates what is missing
+    fleet = Fleet.up(nodes.address, serve_options=SERVE)  # creates what is missing
     assert joined in {each.node for each in fleet.status()}

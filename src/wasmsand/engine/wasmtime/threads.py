@@ -18,10 +18,9 @@ import sys
 import threading
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable
-from typing import Final
 
 from wasmsand.engine.forking import in_child, renewed_in_child
-from wasmsand.engine.placement import Place, place_of_this_thread
+from wasmsand.engine.placement import Place, place_of_this_thread, tell_processor_by
 from wasmsand.engine.wasmtime.bindings import lib
 from wasmsand.engine.wasmtime.resident_pages import ThreadStack
 
@@ -36,7 +35,7 @@ class _Worker:
         self.creator = creator
         """The place of the thread that starts it."""
         self.place: Place | None = None
-        """None before it runs, and if the system has only one processor."""
+        """None before it runs."""
         self.wake = allocate_lock()
         self.wake.acquire()
 
@@ -60,10 +59,9 @@ class ThreadPool:
             self._start_worker(_Worker(job, place))
             return
         if worker.place is not None:
-            processor = lib.sched_getcpu()
-            worker.place.stay(processor)
+            worker.place.come_here()
             if place is not None:
-                place.stay(processor)
+                place.come_here()
         worker.job = job
         worker.wake.release()
 
@@ -106,7 +104,7 @@ class ThreadPool:
         stack = self._threads[thread] = ThreadStack.of_this_thread()
         place = Place(worker.creator)
         worker.creator = None
-        worker.place = place if place.has_choice and _CAN_TELL_PROCESSOR else None
+        worker.place = place
         try:
             while True:
                 job, worker.job = worker.job, None
@@ -132,7 +130,8 @@ class ThreadPool:
             self._threads.pop(thread, None)
 
 
-_CAN_TELL_PROCESSOR: Final = hasattr(lib, "sched_getcpu")
+if hasattr(lib, "sched_getcpu"):
+    tell_processor_by(lib.sched_getcpu)
 _stack_size_lock = allocate_lock()
 _usual_stack_size: int | None = None
 """The setting of the process while it is changed; guarded by the lock."""

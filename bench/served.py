@@ -105,15 +105,16 @@ class ServerUnderFaults:
             driver.drive([driver.request("GET", "/v1/sandboxes")], count=1, answers=answers)
             if not json.loads(answers[0])["sandboxes"]:
                 return
-            if time.monotonic() > until:
-                raise Unanswered("sandboxes are left")
+            said = b""
             for each in json.loads(answers[0])["sandboxes"]:
                 # Its client was refused when it killed the sandbox.
                 parts = urlsplit(self.url)
                 connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
                 connection.request("DELETE", f"/v1/sandboxes/{each['id']}")
-                connection.getresponse().read()
+                said = connection.getresponse().read()
                 connection.close()
+            if time.monotonic() > until:
+                raise Unanswered(f"sandboxes are left: {answers[0][:300]!r}: {said[:300]!r}")
             time.sleep(0.2)
 
 

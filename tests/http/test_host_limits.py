@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.http.server import Client, ServerProcess, serving, write_tokens
-from tests.http.worker_processes import workers_of
+from tests.http.worker_processes import kill_one, wait_until_ready, workers_of
+from tests.waiting import wait_until
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.host_gate import HostGate, memory_of_processes
 from wasmsand.http.quotas import Quotas
@@ -232,6 +234,32 @@ def test_a_store_that_disappears_and_comes_back_loses_nothing(tmp_path: Path) ->
         for path in paths:
             assert client.ask("POST", f"{path}/pause", {}).status == 200
             assert client.run(path, "cat file").json["stdout"] == "before\n"
+    finally:
+        status, _ = server.terminate()
+    assert status == 0
+
+
+def test_a_sandbox_that_is_killed_while_the_disk_is_full_does_not_come_back(
+    tmp_path: Path,
+) -> None:
+    server = ServerProcess("--workers", "2", "--store", str(tmp_path), "--isolation", "none")
+    try:
+        client = Client(server.url)
+        wait_until_ready(client, 2)
+        doomed, kept = [client.create() for _ in range(4)], client.create()
+        limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        # The front process cannot write, as on a full disk.
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
+        for path in doomed:
+            assert client.ask("DELETE", path).status == 200
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
+        for pid in workers_of(server, 2):
+            kill_one(server, pid)
+        wait_until_ready(client, 2)
+        left = client.ask("GET", "/v1/sandboxes").json["sandboxes"]
+        assert [f"/v1/sandboxes/{each['id']}" for each in left] == [kept]
+        client.create()  # the store is written: what could not be deleted is deleted now
+        wait_until(lambda: len(list((tmp_path / "states").iterdir())) == 2)
     finally:
         status, _ = server.terminate()
     assert status == 0

@@ -91,9 +91,7 @@ def test_the_command_line_shows_and_uses_a_fleet(stored: Fleet) -> None:
         ).stdout
 
     address = stored.url.removeprefix("fleet:")
-    status = json.loads(
-        wasmsand("fleet", "status", "--json", "--address", address, "--name", "stored")
-    )
+    status = json.loads(wasmsand("fleet", "status", "--json", "--address", address))
     assert [each["name"] for each in status] == ["host-0", "host-1", "host-2"]
     assert {each["state"] for each in status} == {"serving"}
     assert len({each["node"] for each in status}) == 3

@@ -20,6 +20,7 @@ import msgspec
 
 from wasmsand.http.store import Part, ServerStore, StoredState, StoreTotals, is_state_id
 from wasmsand.http.workers.ledger import WorkerMisbehaves
+from wasmsand.sdk.errors import StoreError
 
 _PARTS_MAX: Final = 64
 """States that one worker writes at the same time."""
@@ -53,6 +54,8 @@ class StoreService:
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._rows: dict[str, _Row] = {}
+        self._doomed: set[str] = set()
+        """States of sandboxes that have ended, while the disk was full. Nobody sees them."""
         self._parts: dict[object, dict[int, Part]] = {}
         self._numbers = itertools.count(1)
         self._unknown = 0
@@ -131,11 +134,21 @@ class StoreService:
             with self.store.open(identity) as stream:
                 return None, os.dup(stream.fileno())
         if name == "delete":
-            self.store.delete(identity)
             with self._lock:
-                self._rows.pop(identity, None)
+                if self._rows.pop(identity, None) is not None:
+                    self._doomed.add(identity)
+            self._delete_doomed()
             return None, None
         raise WorkerMisbehaves(name)
+
+    def _delete_doomed(self) -> None:
+        """Delete what has ended, and could not be deleted before. Raises `StoreError`."""
+        with self._lock:
+            doomed = list(self._doomed)
+        for identity in doomed:
+            self.store.delete(identity)
+            with self._lock:
+                self._doomed.discard(identity)
 
     def _check(self, slot: object, identity: str) -> None:
         with self._lock:
@@ -174,6 +187,12 @@ class StoreService:
         size = self.store.commit(part, "snapshot" if kind == "snapshot" else "sandbox", data)
         with self._lock:
             self._rows[part.identity] = _Row(kind, owned.owner, size + len(data), slot)
+            is_clean = not self._doomed
+        if not is_clean:
+            try:
+                self._delete_doomed()  # the disk has room again
+            except StoreError:
+                pass  # not for long; the next commit tries again
         return size
 
     def _totals(self, owner: str) -> StoreTotals:

@@ -59,7 +59,7 @@ def test_a_program_can_go_on_after_its_own_fault(sysroot: Path, tmp_path: Path) 
 def test_curl_converts_international_names() -> None:
     with Sandbox() as sandbox:
         result = sandbox.commands.run(
-            "curl -sv --max-time 3 http://b\N{LATIN SMALL LETTER U WITH DIAERESIS}.example/"
+            "curl -sv http://b\N{LATIN SMALL LETTER U WITH DIAERESIS}.example/"
         )
     assert "xn--b-xga.example" in result.stderr
 

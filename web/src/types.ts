@@ -166,9 +166,8 @@ export interface Usage {
   memoryBytes: number;
   memoryLimitBytes: number;
   cpuTimeMs: number;
-  /** In a page and on Node: the memory of the kernel's Python, and how many of its blocks are used. */
+  /** In a page and on Node: the memory of the kernel's Python. */
   kernelBytes?: number;
-  kernelBlocks?: number;
 }
 
 /** How a started command or terminal ended. */

@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
+import type { Case } from "./check.js";
 import { cases } from "./cases/index.js";
+import { networkCases } from "./cases/network.js";
 import { differentialScripts } from "./cases/scripts.js";
 import { startOutside } from "./outside-server.js";
 import { nativeRun } from "./native.js";
@@ -39,6 +41,13 @@ const PAGES = [
   { what: "in a page that is not isolated", isolated: false, driver: "suspending" },
 ];
 
+/** What does not depend on how programs run is only tested in one page, to save time. */
+function isForPage(one: Case, isolated: boolean): boolean {
+  if (isolated) return true;
+  if (/^L\d+:|^compiled packages/.test(one.name)) return false;
+  return !networkCases.includes(one) || /^(programs reach|large bodies|a program that waits)/.test(one.name);
+}
+
 for (const { what, isolated, driver } of PAGES) describe(what, { skip }, () => {
   let server: Server;
   let browser: Browser;
@@ -72,7 +81,7 @@ for (const { what, isolated, driver } of PAGES) describe(what, { skip }, () => {
     assert.deepEqual(found, [isolated, driver]);
   });
 
-  for (const one of cases) {
+  for (const one of cases.filter((each) => isForPage(each, isolated))) {
     test(one.name, { timeout: one.timeoutMs ?? 120_000 }, async () => {
       await page.evaluate((name) => (globalThis as any).runCase(name), one.name);
     });

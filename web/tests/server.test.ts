@@ -21,6 +21,7 @@ const ELSEWHERE = [
   /^L\d+:/, // limitations of pages
   /a saved sandbox is loaded by another one/, // `load` is an option of `connect`, tested below
   /a program can import nothing of the page/,
+  /it loops before it starts/, // a server refuses modules with a start function
   /a store keeps states by name/, // has no sandbox
   /wrong options are refused/, // names of the server's options
 ];

@@ -7,7 +7,6 @@ is loaded may come from anybody: its files are created through the kernel, which
 from __future__ import annotations
 
 import json
-import sys
 from io import BytesIO
 from typing import Final
 from zlib import compress, decompressobj
@@ -53,7 +52,7 @@ def _usage(service: Service, call: Call) -> Answer:
         "processes": len(kernel.processes) - 1, "maxProcesses": limits.max_processes,
         "memoryBytes": kernel.ledger.used, "memoryLimitBytes": limits.memory_limit_bytes,
         "cpuTimeMs": (cpu.user_ns + cpu.system_ns) / 1e6,
-        "kernelBytes": service.kernel_bytes(), "kernelBlocks": sys.getallocatedblocks(),
+        "kernelBytes": service.kernel_bytes(),
     }, None  # fmt: skip
 
 

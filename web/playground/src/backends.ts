@@ -5,7 +5,7 @@
 // the address, and kept for this tab only.
 
 import { InvalidArgumentError, Sandbox, SandboxClosedError, ServerError } from "../../src/index.js";
-import { element } from "./elements.js";
+import { element, make } from "./elements.js";
 import { KeptState } from "./kept-state.js";
 
 export interface Backend {
@@ -37,9 +37,13 @@ async function allowedNetwork(): Promise<{ allow: string[]; deny: string[] }> {
 function showNetwork(allow: string[]): void {
   const notice = element("network");
   notice.hidden = false;
-  notice.textContent = allow.length
-    ? `Programs may reach ${allow.join(", ")}, if the server there allows pages (CORS).`
-    : "Programs have no network. `wasmsand playground --allow-net HOST` lets them reach a host.";
+  if (allow.length) {
+    const hosts = allow.join(", ");
+    notice.textContent = `Programs may reach ${hosts}, if the server there allows pages (CORS).`;
+  } else {
+    const command = make("code", {}, "wasmsand playground --allow-net HOST");
+    notice.replaceChildren("Programs have no network. ", command, " lets them reach a host.");
+  }
 }
 
 class PageBackend implements Backend {

@@ -34,7 +34,7 @@ class Question(NamedTuple):
     identifier: int
     recursion_asked: bool
     name: str
-    """In lower case, without a dot at the end."""
+    """In lower case, without a dot at the end. Only names in ASCII exist."""
     kind: int
     encoded: bytes
     """The question as it was sent, which the answer repeats."""
@@ -66,10 +66,7 @@ def parse(message: bytes) -> Question:
     kind, network = struct.unpack_from(">HH", message, position)
     if network != _INTERNET:
         raise BadQuestion("not about the Internet")
-    try:
-        name = ".".join([label.decode("ascii") for label in labels]).lower()
-    except UnicodeDecodeError:
-        raise BadQuestion("the name is not ASCII") from None
+    name = ".".join([label.decode("latin-1") for label in labels]).lower()
     if any(b"." in label or b"\0" in label for label in labels):
         raise BadQuestion("a dot within a label")
     return Question(

@@ -79,7 +79,7 @@ class OutgoingConnections:
             send(self._reverse(question))
             return
         name = question.name
-        if not name.isprintable():  # it would be part of notices to the user
+        if not name.isascii() or not name.isprintable():  # it would be part of notices
             send(dns.answer(question, dns.NO_SUCH_NAME))
             return
         policy = self._bridge.policy

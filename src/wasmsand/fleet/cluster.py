@@ -69,6 +69,7 @@ class Home:
         """Ray's handle of the host. Raises `ConnectionLostError` if the fleet has no such host."""
         with self._lock:
             if self._actor is None:
+                self._check_joined()
                 try:
                     self._actor = self._ray.get_actor(self.name, namespace=self._address.namespace)
                 except ValueError:
@@ -90,10 +91,11 @@ class Home:
                     "host_unavailable",
                     503,
                 )
-            actor = self.actor()
             try:
-                wanted = getattr(actor, method).remote()
+                wanted = getattr(self.actor(), method).remote()
                 return self._ray.get(wanted, timeout=min(left, _STEP_SECONDS))
+            except ConnectionLostError:
+                raise
             except errors.GetTimeoutError:
                 self._ray.cancel(wanted)
             except errors.ActorUnavailableError:
@@ -108,6 +110,17 @@ class Home:
                 raise ConnectionLostError(
                     f"{self.name} of the fleet {self._address}: {''.join(cause)}"
                 ) from None
+            except Exception:
+                self._check_joined()  # the process may have left in the middle of a call
+                raise
+
+    def _check_joined(self) -> None:
+        """Raise `ConnectionLostError` if this process has left the cluster. Ray would start a new
+        one at the next call."""
+        if not self._ray.is_initialized():
+            raise ConnectionLostError(
+                f"this process has left the Ray cluster of the fleet {self._address}"
+            ) from None
 
     def place(self, seconds: float = CALL_SECONDS) -> HostPlace:
         """Where the host was last seen. Waits for one that starts."""

@@ -38,6 +38,17 @@ def build_reference(recipes: list[str]) -> None:
         subprocess.run(command, cwd=REPOSITORY, check=True)
 
 
+def is_built(recipes: list[str]) -> bool:
+    """Whether `reference_tree` would build nothing."""
+    for command in _build_commands(recipes):
+        done = subprocess.run(
+            [*command, "--if-cached"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        )
+        if "not built, because" in done.stdout:
+            return False
+    return True
+
+
 def reference_tree(recipes: list[str]) -> Path:
     """A directory with the native programs and files of these recipes, built if necessary."""
     folders = _built(recipes)

@@ -3,12 +3,13 @@
 // Rules: workers are files of their own beside the entry, which finds them by import.meta.url.
 
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { copyFileSync, rmSync } from "node:fs";
 import { build } from "esbuild";
 import { browserOptions, nodeOptions, nodeWorkers, workers } from "./bundles.mjs";
 
 process.chdir(new URL("..", import.meta.url).pathname);
 rmSync("dist", { recursive: true, force: true });
+for (const file of ["LICENSE", "NOTICE"]) copyFileSync(`../${file}`, file); // npm packs them
 
 await Promise.all([
   build({

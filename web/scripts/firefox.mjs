@@ -1,24 +1,25 @@
-// Runs a few commands in Firefox, by WebDriver BiDi: node scripts/firefox.mjs [PATH OF FIREFOX]
+// Firefox for tests, driven by WebDriver BiDi.
 //
-// Rules: it needs Firefox (Debian: firefox-esr), dist/ and assets/. It is no part of the tests.
+// Rules: it is used if it is there (Debian: firefox-esr; or $FIREFOX), and never installed. A profile
+// of its own, which is removed at the end.
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { serve } from "./static-server.mjs";
 
-const PATIENCE_MS = 400_000;
+/** The path of Firefox; null if there is none. */
+export function findFirefox() {
+  const names = process.env.FIREFOX ? [process.env.FIREFOX] : ["firefox-esr", "firefox"];
+  return names.find((name) => spawnSync(name, ["--version"]).status === 0) ?? null;
+}
 
-/** Firefox with a new profile, and a function that sends one BiDi command. */
-async function openFirefox(path) {
-  const profile = mkdtempSync(join(tmpdir(), "wasmsand-firefox-"));
-  writeFileSync(join(profile, "user.js"), 'user_pref("remote.active-protocols", 1);\n');
+function started(path, profile) {
   const browser = spawn(path, [
     "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0",
   ], { stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
-  const address = await new Promise((resolve, reject) => {
+  const address = new Promise((resolve, reject) => {
     browser.on("exit", () => reject(new Error(`Firefox ended: ${said.slice(-500)}`)));
     browser.stderr.on("data", (text) => {
       said += text;
@@ -26,84 +27,80 @@ async function openFirefox(path) {
       if (found) resolve(found[1]);
     });
   });
+  return { browser, address };
+}
+
+/** A function that sends one command of BiDi. */
+async function connected(address) {
   const socket = new WebSocket(`${address}/session`);
   const waiting = new Map();
   let counter = 0;
   socket.onmessage = ({ data }) => {
     const message = JSON.parse(data);
     const { resolve, reject } = waiting.get(message.id) ?? {};
-    if (message.type === "error") reject?.(new Error(message.message));
+    waiting.delete(message.id);
+    if (message.type === "error") reject?.(new Error(`${message.error}: ${message.message}`));
     else resolve?.(message.result);
+  };
+  socket.onclose = () => {
+    for (const { reject } of waiting.values()) reject(new Error("Firefox has ended"));
   };
   await new Promise((resolve, reject) => {
     socket.onopen = resolve;
     socket.onerror = () => reject(new Error("Firefox refuses a connection"));
   });
+  return (method, params) => new Promise((resolve, reject) => {
+    waiting.set(++counter, { resolve, reject });
+    socket.send(JSON.stringify({ id: counter, method, params }));
+  });
+}
+
+/**
+ * Start it: `version`, `open` and `close`. `localNames` are host names that mean this machine.
+ * Invalid certificates are accepted.
+ */
+export async function openFirefox(path, { localNames = [] } = {}) {
+  const profile = mkdtempSync(join(tmpdir(), "wasmsand-firefox-"));
+  writeFileSync(join(profile, "user.js"), [
+    'user_pref("remote.active-protocols", 1);',
+    `user_pref("network.dns.localDomains", "${localNames.join(",")}");`,
+  ].join("\n"));
+  const { browser, address } = started(path, profile);
+  const send = await connected(await address);
+  const { capabilities } = await send("session.new", {
+    capabilities: { alwaysMatch: { acceptInsecureCerts: true } },
+  });
   return {
-    send: (method, params) => new Promise((resolve, reject) => {
-      waiting.set(++counter, { resolve, reject });
-      socket.send(JSON.stringify({ id: counter, method, params }));
-    }),
-    close: () => {
+    version: capabilities.browserVersion,
+    open: (url) => openPage(send, url),
+    close: () => new Promise((resolve) => {
       browser.removeAllListeners("exit");
-      browser.on("exit", () => rmSync(profile, { recursive: true, force: true }));
+      browser.on("exit", () => {
+        rmSync(profile, { recursive: true, force: true });
+        resolve();
+      });
       browser.kill();
-    },
+    }),
   };
 }
 
-/** Runs in the page. */
-async function tryOut(found) {
-  found.push(`isolated: ${crossOriginIsolated}`);
-  try {
-    const { Sandbox } = await import("/dist/browser/index.js");
-    let began = performance.now();
-    const lap = (what) => {
-      found.push(`${what} (${Math.round(performance.now() - began)} ms)`);
-      began = performance.now();
-    };
-    const sandbox = await Sandbox.create();
-    lap(`created, from a stored memory: ${sandbox.boot.fromSnapshot}`);
-    for (const command of [
-      "echo hi", "echo hi", "seq 100 | sort -n | tail -1", "( echo forked )", "git --version",
-      "python3 -c 'print(6*7)'", "python3 -c 'print(6*7)'",
-    ]) {
-      const { exitCode, stdout, stderr } = await sandbox.run(command, { timeoutMs: 60_000 });
-      lap(`${command}: ${exitCode} ${(stdout + stderr).trim()}`);
-    }
-    const stopped = await sandbox.run("while :; do :; done", { timeoutMs: 1000 });
-    lap(`a runaway: ${stopped.exitCode}`);
-    sandbox.destroy();
-    found.push("done");
-  } catch (error) {
-    found.push(`FAILED: ${error.name}: ${error.message}`);
-  }
+/** A page: `call(functionText, ...values)` gives what the function returns or resolves with. */
+async function openPage(send, url) {
+  const { context } = await send("browsingContext.create", { type: "tab" });
+  await send("browsingContext.navigate", { context, url, wait: "complete" });
+  return {
+    call: async (act, ...values) => {
+      // Values travel as JSON, because BiDi describes each of them with its type.
+      const text = `(text) => Promise.resolve((${act})(...JSON.parse(text))).then((found) => JSON.stringify(found) ?? "null")`;
+      const answer = await send("script.callFunction", {
+        functionDeclaration: text, target: { context }, awaitPromise: true,
+        arguments: [{ type: "string", value: JSON.stringify(values) }],
+      });
+      if (answer.type === "exception") throw new Error(answer.exceptionDetails.text);
+      return JSON.parse(answer.result.value);
+    },
+    /** A picture of the page, as a PNG in base64. */
+    screenshot: async () => (await send("browsingContext.captureScreenshot", { context })).data,
+    close: () => send("browsingContext.close", { context }),
+  };
 }
-
-const server = await serve(new URL("..", import.meta.url).pathname);
-const firefox = await openFirefox(process.argv[2] ?? "firefox-esr");
-const { capabilities } = await firefox.send("session.new", { capabilities: {} });
-console.log(`${capabilities.browserName} ${capabilities.browserVersion}`);
-const { context } = await firefox.send("browsingContext.create", { type: "tab" });
-await firefox.send("browsingContext.navigate", {
-  context, url: `${server.origin}/tests/empty.html`, wait: "complete",
-});
-const evaluate = async (expression) => {
-  const answer = await firefox.send("script.evaluate", {
-    expression, target: { context }, awaitPromise: false,
-  });
-  return answer.result?.value ?? JSON.stringify(answer.exceptionDetails?.text);
-};
-await evaluate(`globalThis.found = []; void (${tryOut})(globalThis.found)`);
-const until = performance.now() + PATIENCE_MS;
-for (let told = 0; ; ) {
-  const lines = JSON.parse(await evaluate("JSON.stringify(globalThis.found)"));
-  for (const line of lines.slice(told)) console.log(line);
-  told = lines.length;
-  const isOver = lines.some((line) => line === "done" || line.startsWith("FAILED"));
-  if (isOver || performance.now() > until) break;
-  await new Promise((resolve) => setTimeout(resolve, 1000));
-}
-firefox.close();
-await server.close();
-setTimeout(() => process.exit(0), 1000);

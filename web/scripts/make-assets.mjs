@@ -7,7 +7,7 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
-  closeSync, copyFileSync, existsSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync,
+  closeSync, copyFileSync, cpSync, existsSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync,
   readSync, renameSync, rmSync, writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ await build({
 });
 const { reshape, storeForm } = await import(tool);
 
-const named = new Set(["index.json", "pyodide"]);
+const named = new Set(["index.json", "pyodide", "licences"]);
 let bytesStored = 0;
 
 function add(content) {
@@ -118,6 +118,13 @@ function addPyodide() {
   return { version, fetched };
 }
 
+/** What the programs of an image are made of, and under which licences. */
+function copyLicences(directory, name) {
+  const place = join(target, "licences", name);
+  cpSync(join(directory, "licences"), place, { recursive: true });
+  copyFileSync(join(directory, "LICENCES.md"), join(place, "LICENCES.md"));
+}
+
 /** The directory with h11, which parses HTTP, and packaging, which parses versions. */
 function pythonPackages() {
   const code = "import h11, packaging, os; print(os.path.dirname(h11.__path__[0]))";
@@ -133,7 +140,7 @@ if (!existsSync(join(options.image, "manifest.json"))) {
   console.error(`make-assets: no user space in ${options.image}: run 'make build' first`);
   process.exit(1);
 }
-rmSync(join(target, "pyodide"), { recursive: true, force: true });
+for (const name of ["pyodide", "licences"]) rmSync(join(target, name), { recursive: true, force: true });
 mkdirSync(join(target, "pyodide"), { recursive: true });
 const pyodide = addPyodide();
 const kernel = await kernelArchive(join(root, "src"), pythonPackages());
@@ -145,6 +152,8 @@ const layout = addImage(options.image, {
 const hasPackages = existsSync(join(options.packages, "manifest.json"));
 const packages = hasPackages ? addImage(options.packages, {}) : null;
 if (!hasPackages) console.log("make-assets: no compiled packages: 'make packages' builds them");
+copyLicences(options.image, "programs");
+if (hasPackages) copyLicences(options.packages, "packages");
 let snapshot = null;
 if (!options["no-snapshot"]) {
   snapshot = add(await kernelSnapshot(kernel, options.image));

@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { findChromium, openBrowser } from "./browser.mjs";
 import { serve } from "./static-server.mjs";
-import { startWasmsand } from "./wasmsand.mjs";
+import { playgroundAddress, startWasmsand } from "./wasmsand.mjs";
 
 const web = new URL("..", import.meta.url).pathname;
 const SHOTS = [
@@ -22,17 +22,17 @@ async function visit(page, { tab, vim }, address) {
   const shows = (text) => page.waitForFunction((t) => globalThis.playground?.screen().includes(t), text);
   await shows("~$");
   await page.click("#tab-examples");
-  const example = (number) => page.click(`.example:nth-of-type(${number})`);
-  await example(1);
-  await example(2);
+  const example = (title) => page.click(`.example:has-text("${title}")`);
+  await example("Who am I?");
+  await example("A pipeline");
   await shows("5050");
-  await example(3);
+  await example("A git repository");
   await shows("1 file changed");
   if (tab === "python") {
-    await example(9);
+    await example("A picture from Python");
     await page.waitForSelector("#results img");
     await page.click("#tab-examples");
-    await example(10);
+    await example("A table from Python");
     await page.waitForSelector("#results iframe");
   }
   if (tab === "editor") {
@@ -41,7 +41,7 @@ async function visit(page, { tab, vim }, address) {
     await page.click("#tree >> text=answer.py");
   }
   if (vim) {
-    await example(5);
+    await example("An editor");
     await shows("-- INSERT --").catch(() => {});
     await shows("Hello from vim");
   }
@@ -55,7 +55,7 @@ mkdirSync(`${web}screenshots`, { recursive: true });
 const withServer = process.argv.includes("--server");
 const server = withServer
   ? await startWasmsand(["serve", "--port", "0", "--playground"]) : await serve(`${web}site`);
-const address = withServer ? /\S+\/playground\/\S+/.exec(server.said())[0] : `${server.origin}/`;
+const address = withServer ? await playgroundAddress(server) : `${server.origin}/`;
 for (const shot of SHOTS) {
   const { width, height, colorScheme, phone = false } = shot;
   const browser = await openBrowser(chromium, {

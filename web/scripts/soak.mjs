@@ -18,7 +18,7 @@ const GROWTH_PART = 0.15;
 const GROWTH_MIB = 64;
 /** What is watched, and by how many MiB it may grow beside the part above. A visit that has just begun
  *  has a small kernel. */
-const FIGURES = [["memory", GROWTH_MIB], ["counted", GROWTH_MIB], ["heap", 8], ["kernel", 8]];
+const FIGURES = [["memory", GROWTH_MIB], ["heap", 8], ["kernel", 8]];
 /** With fewer laps than this, growth is not judged: the first laps of a visit differ. */
 const LAPS_LEAST = 6;
 /** At rest: kernel, assets, and the workers that wait for the next programs. */
@@ -34,8 +34,8 @@ const { values: options } = parseArgs({
 const isolated = !options["not-isolated"];
 const seconds = options.seconds ? Number(options.seconds) : Number(options.minutes ?? 30) * 60;
 
-/** How long the browser may take to measure a page. */
-const MEASURE_MS = Math.min(60_000, 10_000 + seconds * 50);
+/** How long collecting garbage may take. */
+const COLLECT_MS = 10_000;
 
 /** Runs in the page: one sandbox, which goes on with the state of the last visit. */
 async function begin() {
@@ -160,16 +160,12 @@ function median(values) {
   return [...values].sort((a, b) => a - b)[values.length >> 1];
 }
 
-/** Collect garbage, in the workers too: what the browser counts as memory of the page, in MiB. NaN if
- *  the browser does not answer: it sometimes waits for minutes, and only isolated pages may ask. */
+/** Collect garbage, in the workers too. A worker may end meanwhile. */
 async function rest(page) {
-  const bytes = await page.evaluate(async (patience) => {
-    if (!crossOriginIsolated) return NaN;
-    const late = new Promise((resolve) => setTimeout(resolve, patience, { bytes: NaN }));
-    return (await Promise.race([performance.measureUserAgentSpecificMemory(), late])).bytes;
-  }, MEASURE_MS);
+  const late = new Promise((resolve) => setTimeout(resolve, COLLECT_MS));
+  const collected = [page, ...page.workers()].map((one) => one.evaluate(() => globalThis.gc()).catch(() => {}));
+  await Promise.race([Promise.all(collected), late]);
   await page.waitForTimeout(300);
-  return bytes / MIB;
 }
 
 const chromium = findChromium();
@@ -178,10 +174,7 @@ if (!chromium) {
   process.exit(0);
 }
 const server = await serve(new URL("..", import.meta.url).pathname, { isolated });
-// Measuring the memory of a page collects its garbage first, at once.
-const browser = await openBrowser(chromium, {
-  flags: ["--enable-blink-features=ForceEagerMeasureMemory"],
-});
+const browser = await openBrowser(chromium, { flags: ["--js-flags=--expose-gc"] });
 const page = await browser.context.newPage();
 page.on("pageerror", (error) => console.error(`page: ${error}`));
 const until = performance.now() + seconds * 1000;
@@ -199,22 +192,20 @@ try {
       const done = await page.evaluate(lap, ++laps);
       operations += done.operations;
       latest = Math.max(latest, done.latest);
-      const counted = await rest(page);
-      const found = { ...(await figures(page)), counted, kernel: done.kernel };
+      await rest(page);
+      const found = { ...(await figures(page)), kernel: done.kernel };
       seen.push(found);
       console.log(
         `lap ${laps} (visit ${lives}): ${found.memory.toFixed(0)} MiB, ${found.workers} workers, ` +
-          `JavaScript heap ${found.heap.toFixed(1)} MiB, page ${found.counted.toFixed(0)} MiB, ` +
-          `kernel ${found.kernel.toFixed(0)} MiB`,
+          `JavaScript heap ${found.heap.toFixed(1)} MiB, kernel ${found.kernel.toFixed(0)} MiB`,
       );
     } while (performance.now() < leave && performance.now() < until);
   }
   const third = Math.max(1, Math.floor(seen.length / 3));
   for (const [name, least] of FIGURES) {
     const [first, last] = [seen.slice(0, third), seen.slice(-third)].map((part) =>
-      median(part.map((one) => one[name]).filter((value) => !Number.isNaN(value))),
+      median(part.map((one) => one[name])),
     );
-    if (first === undefined || last === undefined) continue; // never measured in time
     console.log(
       `soak: ${name}: median of the first third ${first.toFixed(1)} MiB, of the last ` +
         `${last.toFixed(1)} MiB`,

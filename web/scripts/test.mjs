@@ -1,4 +1,4 @@
-// Runs the tests: node scripts/test.mjs [node] [server] [browser] [lacking] [playground] [soak] [-- arguments of node --test].
+// Runs the tests: node scripts/test.mjs [node] [server] [browser] [lacking] [playground] [differential] [firefox] [packed] [soak] [-- arguments of node --test].
 //
 // Rules: the tests need Node 24; if this one is older, the npm package `node` has a newer one. The
 // tests of the browser are skipped, with a message, if there is no Chromium and none can be had.
@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { build } from "esbuild";
 import { node24 } from "./node24.mjs";
 
-const KINDS = ["node", "server", "browser", "lacking", "playground", "soak"];
+const KINDS = ["node", "server", "browser", "lacking", "playground", "differential", "firefox", "packed", "soak"];
 
 process.chdir(new URL("..", import.meta.url).pathname);
 const words = process.argv.slice(2);

@@ -46,3 +46,13 @@ export function startWasmsand(words, variables = {}) {
     });
   });
 }
+
+/** The address of the page that `wasmsand serve --playground` prints, after that of the server. */
+export async function playgroundAddress(server) {
+  for (let tries = 0; tries < 250; tries++) {
+    const found = /\S+\/playground\/\S+/.exec(server.said());
+    if (found) return found[0];
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`no address of the playground: ${server.said()}`);
+}

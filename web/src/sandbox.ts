@@ -4,6 +4,8 @@
 // and environment stay. `destroy` may be called twice; afterwards every method rejects with
 // `SandboxClosedError`.
 
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { bytesOf, textOf } from "./bytes.js";
 import { StartedCommand, Terminal } from "./commands.js";
 import type { Connection } from "./connection.js";
@@ -17,7 +19,7 @@ import { PythonSession, ShellSession, type SessionOptions } from "./sessions.js"
 import { runLimits, streamedRun, type RunLimits } from "./streamed-run.js";
 import { RunTool, type ToolCall } from "./tools.js";
 import type {
-  ConnectOptions, FileInfo, MountMode, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions,
+  ConnectOptions, FileInfo, MountMode, MountOptions, NetworkEvent, ProcessInfo, PtyOptions, RunOptions, RunResult, SandboxOptions,
   StartOptions, Usage,
 } from "./types.js";
 import { assetsPlace, defaultAssets, hostDirectory, listPrograms } from "#platform/page";
@@ -287,7 +289,7 @@ export class Sandbox {
     try {
       if (rules.allow.length) await twin.allowNetwork(rules.allow);
       if (rules.deny.length) await twin.denyNetwork(rules.deny);
-      for (const [path, mount] of this.mounted) await twin.mount(mount.source, path, mount);
+      for (const [path, mount] of this.mounted) await twin.mount(path, mount.source, mount);
       await twin.load(state);
       return twin;
     } catch (error) {
@@ -298,11 +300,10 @@ export class Sandbox {
 
   // Directories of this machine, on Node.
 
-  /** Show a directory of this machine to programs. */
-  async mount(
-    directory: string, path: string, options: { mode?: MountMode } = {},
-  ): Promise<void> {
-    const mount = { source: hostDirectory(directory), mode: options.mode ?? "read-only" };
+  /** Show a directory of this machine to programs, at `path`. */
+  async mount(path: string, directory: string, options: MountOptions = {}): Promise<void> {
+    const mode = options.mode ?? (options.readOnly === false ? "read-write" : "read-only");
+    const mount = { source: hostDirectory(directory), mode: mode as MountMode };
     await this.connection.request("mount", { path, ...mount });
     this.mounted.set(path, mount);
   }

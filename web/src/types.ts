@@ -105,6 +105,13 @@ export interface NetworkEvent {
 /** "overlay": the sandbox may change its copy; the directory stays as it is. */
 export type MountMode = "read-only" | "overlay";
 
+export interface MountOptions {
+  /** Default: "read-only". */
+  mode?: MountMode;
+  /** The same as the mode "read-only". false is refused: a directory is never written to. */
+  readOnly?: boolean;
+}
+
 export interface RunOptions {
   /** What the command reads from its standard input. */
   stdin?: string | Uint8Array;

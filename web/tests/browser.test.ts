@@ -1,6 +1,8 @@
 // The cases in Chromium.
 
 import assert from "node:assert/strict";
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import type { Case } from "./check.js";
@@ -92,6 +94,24 @@ for (const { what, isolated, driver } of PAGES) describe(what, { skip }, () => {
       assert.deepEqual(found, nativeRun(script));
     });
   }
+
+  test("wasmDir adds the programs that an index names", { timeout: 60_000 }, async () => {
+    const place = join(root, "dist/tests/programs");
+    mkdirSync(place, { recursive: true });
+    cpSync(join(root, "../src/wasmsand/_image/cal.wasm"), join(place, "mycal.wasm"));
+    writeFileSync(join(place, "index.json"), JSON.stringify(["mycal.wasm", "../page.js", "x/y.wasm", 5]));
+    const found = await page.evaluate(async () => {
+      const { Sandbox } = (globalThis as any).api;
+      const sandbox = await Sandbox.create({ wasmDir: "/dist/tests/programs" });
+      const { stdout } = await sandbox.run("ls /usr/local/bin; mycal 1 2024 | head -1");
+      sandbox.destroy();
+      const missing = await Sandbox.create({ wasmDir: "/nowhere" }).catch((error: Error) => error);
+      return [stdout.trim().split(/\s+/).join(" "), missing.message];
+    });
+    rmSync(place, { recursive: true });
+    assert.equal(found[0], "mycal January 2024");
+    assert.match(found[1]!, /nowhere\/index\.json: the server says 404/);
+  });
 
   test("assets are kept: a second page fetches none", { timeout: 60_000 }, async () => {
     const before = server.sent.length;

@@ -189,6 +189,15 @@ describe("what a page may lack", { skip }, () => {
     assert.match(error.message, /the server says 404.*option 'assets'/);
   });
 
+  test("a script of its workers: the message names it", { timeout: 60_000 }, async () => {
+    for (const script of ["asset-worker.js", "guest-worker.js"]) {
+      const change = (path: string) => (path.endsWith(`/${script}`) ? null : path);
+      const error = await create({ change });
+      assert.equal(error.name, "SandboxCrashedError");
+      assert.match(error.message, new RegExp(`the script ${script} could not be loaded`));
+    }
+  });
+
   test("a cache: everything works without it", { timeout: 60_000 }, async () => {
     const place = mkdtempSync(join(tmpdir(), "wasmsand-denied-"));
     const worker = join(place, "asset-worker.js");

@@ -106,8 +106,11 @@ test("a directory of this machine is shown, and nothing outside of it", { timeou
   renameSync(join(place, "sub"), join(place, "was"));
   symlinkSync(secret, join(place, "sub"));
   assert.doesNotMatch((await run("cat /mnt/data/sub/key")).stdout, /secret/);
-  await assert.rejects(sandbox.mount("/nowhere/at/all", "/mnt/no"), api.MountError);
-  await assert.rejects(sandbox.mount(place, "/proc"), api.InvalidArgumentError);
+  await assert.rejects(sandbox.mount("/mnt/no", "/nowhere/at/all"), api.MountError);
+  await assert.rejects(sandbox.mount("/proc", place), api.InvalidArgumentError);
+  await assert.rejects(sandbox.mount("/mnt/rw", place, { readOnly: false }), api.MountError);
+  await sandbox.mount("/mnt/again", place, { readOnly: true });
+  assert.equal((await run("cat /mnt/again/was/a.txt")).stdout, "changed\n");
   await sandbox.unmount("/mnt/data");
   assert.equal((await run("ls /mnt/data")).stdout, "");
   sandbox.destroy();
@@ -116,11 +119,11 @@ test("a directory of this machine is shown, and nothing outside of it", { timeou
 
 test("L183: an older Node is refused, and the message says what is needed", { timeout: 60_000 }, () => {
   const code = `
-    Object.defineProperty(process.versions, "node", { value: "22.20.0" });
+    WebAssembly.validate = () => false; // as Node 20 says of the module that is tried
     const { Sandbox } = await import(${JSON.stringify(new URL("dist/node/index.js", root).href)});
     await Sandbox.create().catch((error) => console.log(error.name, error.message));`;
   const done = spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" });
-  assert.match(done.stdout, /^HostError .*use Node 24 or newer/);
+  assert.match(done.stdout, /^HostError .*use Node 22 or newer/);
 });
 
 test("missing assets are named", { timeout: 60_000 }, async () => {

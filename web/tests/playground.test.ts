@@ -1,7 +1,8 @@
 // The playground in Chromium: the same page with a sandbox of its own and with one of a server.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
@@ -12,7 +13,7 @@ import { findChromium, openBrowser } from "../../scripts/browser.mjs";
 // @ts-expect-error a script without types
 import { serve } from "../../scripts/static-server.mjs";
 // @ts-expect-error a script without types
-import { missingServer, startWasmsand } from "../../scripts/wasmsand.mjs";
+import { missingServer, playgroundAddress, startWasmsand } from "../../scripts/wasmsand.mjs";
 
 const site = join(new URL("../../", import.meta.url).pathname, "site");
 const chromium = findChromium() as string | null;
@@ -155,6 +156,26 @@ function commonTests(page: () => Promise<Page>): void {
     await one.close();
   });
 
+  test("what programs print and name stays text", { timeout: 90_000 }, async () => {
+    const one = await page();
+    const image = "<img src=x onerror=document.title=1>";
+    // A title, the clipboard, a link, and a report that the terminal would type.
+    const hostile = "\\033]0;owned\\007\\033]2;owned\\007\\033]52;c;b3duZWQ=\\007" +
+      "\\033]8;;javascript:document.title=2\\007click\\033]8;;\\007\\033]21t";
+    await typed(one, `mkdir 'd ${image}'; touch '${image}' 'd ${image}/${image}'; printf '${hostile}'; echo made`, "made\n");
+    await one.click("#tab-files");
+    await one.waitForSelector("#tree .name:has-text('onerror')");
+    await python(one, `print("${image}"); raise ValueError("${image}")`, "pre.bad");
+    await one.click("#tab-files");
+    await one.click(`#tree .name:text-is("${image}")`);
+    await one.waitForSelector("#editor-form:not([hidden])");
+    await one.waitForTimeout(500);
+    assert.equal(await one.title(), "wasmsand playground");
+    assert.equal(await one.locator("img").count(), 0);
+    assert.equal(await one.locator("a").count(), 0);
+    await one.close();
+  });
+
   test("the page can be used with the keyboard alone", { timeout: 90_000 }, async () => {
     const one = await page();
     const focused = () => one.evaluate(() => document.activeElement?.id);
@@ -209,6 +230,68 @@ describe("the playground with a sandbox of the page", { skip }, () => {
   });
 });
 
+/** Tries everything by which a script could reach something, and tells the page what it could. */
+const ESCAPED = `
+const could = [];
+const attempt = async (what, act) => {
+  try { await act(); could.push(what); } catch {}
+};
+const connected = (socket) => new Promise((open, fail) => { socket.onopen = open; socket.onerror = fail; });
+await attempt("fetch", () => fetch("/headers.json"));
+await attempt("fetch elsewhere", () => fetch("http://127.0.0.1:9/", { mode: "no-cors" }));
+await attempt("a request", () => {
+  const request = new XMLHttpRequest();
+  request.open("GET", "/headers.json", false);
+  request.send();
+});
+await attempt("a socket", () => connected(new WebSocket(location.origin.replace("http", "ws"))));
+await attempt("a stream of events", () => connected(new EventSource("/headers.json")));
+await attempt("eval", () => eval("1"));
+await attempt("a function of text", () => new Function("return 1")());
+await attempt("an import", () => import("/main.js"));
+await attempt("an import of a blob", () => import(URL.createObjectURL(new Blob([""], { type: "text/javascript" }))));
+await attempt("a worker", () => new Promise((resolve, reject) => {
+  const worker = new Worker("/guest-worker.js", { type: "module" });
+  worker.onerror = reject;
+  setTimeout(resolve, 1000);
+}));
+if (typeof document !== "undefined" || typeof window !== "undefined") could.push("the document");
+if (typeof cookieStore !== "undefined" || typeof localStorage !== "undefined") could.push("cookies or storage");
+new BroadcastChannel("could").postMessage(could);
+`;
+
+test("a worker of a program may load nothing, even if its script were replaced", { skip, timeout: 90_000 }, async () => {
+  const place = mkdtempSync(join(tmpdir(), "wasmsand-escaped-"));
+  const script = join(place, "guest-worker.js");
+  writeFileSync(script, ESCAPED);
+  const change = (path: string) => (path.endsWith("/guest-worker.js") ? script : path);
+  const server = (await serve(site, { change })) as Server;
+  const browser = (await openBrowser(chromium)) as Browser;
+  const page = await browser.context.newPage();
+  await page.addInitScript(() => {
+    const channel = new BroadcastChannel("could");
+    channel.onmessage = (event) => ((globalThis as any).could = event.data);
+  });
+  await page.goto(`${server.origin}/`);
+  const could = await (await page.waitForFunction(() => (globalThis as any).could)).jsonValue();
+  assert.deepEqual(could, []);
+  await browser.close();
+  await server.close();
+  rmSync(place, { recursive: true });
+});
+
+test("a browser that is too old is told what to do", { skip, timeout: 90_000 }, async () => {
+  const server = (await serve(site)) as Server;
+  const browser = (await openBrowser(chromium)) as Browser;
+  const page = await browser.context.newPage();
+  await page.addInitScript("WebAssembly.validate = () => false");
+  await page.goto(`${server.origin}/`);
+  await page.waitForSelector("#status.bad:has-text('use Chrome or Edge 137, Firefox 131, Safari 18.4')");
+  assert.equal(await page.textContent("#welcome-text"), "The sandbox could not start.");
+  await browser.close();
+  await server.close();
+});
+
 test("a server without the headers is enough for the playground", { skip, timeout: 90_000 }, async () => {
   const server = (await serve(site, { isolated: false })) as Server;
   const browser = (await openBrowser(chromium)) as Browser;
@@ -254,10 +337,7 @@ describe("the playground of `wasmsand serve`", { skip: skipServer }, () => {
 
   before(async () => {
     server = await startWasmsand(["serve", "--port", "0", "--playground"]);
-    for (let tries = 0; !server.said().includes("/playground/") && tries < 100; tries++) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    address = /\S+\/playground\/\S+/.exec(server.said())![0];
+    address = await playgroundAddress(server);
     browser = await openBrowser(chromium);
   });
   after(async () => {

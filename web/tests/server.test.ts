@@ -21,6 +21,9 @@ const ELSEWHERE = [
   /^L\d+:/, // limitations of pages
   /a saved sandbox is loaded by another one/, // `load` is an option of `connect`, tested below
   /a program can import nothing of the page/,
+  // A server bounds these by its engine, with other results (tests/engine, tests/limits).
+  /a program of a guest is refused that has/, /a table of a guest has a bound/,
+  /no more memory than the sandbox's limit/,
   /it loops before it starts/, // a server refuses modules with a start function
   /a store keeps states by name/, // has no sandbox
   /wrong options are refused/, // names of the server's options

@@ -17,6 +17,12 @@ export interface Backend {
   changed(): void;
   /** Forget the sandbox: the next `open` makes a new one. */
   forget(): Promise<void>;
+  /** Whether compiled packages of Python can be had. */
+  offersPackages(): Promise<boolean>;
+  /** Question before they are loaded; empty if that is quick. */
+  readonly packagesQuestion: string;
+  /** Install packages. True if the sandbox has to be opened anew for that. */
+  addPackages(names: string[]): Promise<boolean>;
   /** Why a reload will not go on where it was; empty if it will. */
   readonly problem: string;
   readonly isSaved: boolean;
@@ -46,21 +52,52 @@ function showNetwork(allow: string[]): void {
   }
 }
 
+const PACKAGES_KEY = "wasmsand-packages";
+
+/** The packages that the user has loaded, in this visit or an earlier one. */
+function chosenPackages(): string[] {
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(PACKAGES_KEY) ?? "[]");
+    return Array.isArray(found) ? found.filter((name) => typeof name === "string") : [];
+  } catch {
+    return []; // storage is denied, or somebody else wrote there
+  }
+}
+
 class PageBackend implements Backend {
   readonly welcome =
     "Loading the kernel: about 13 MB at the first visit, then from this browser's storage.";
+  readonly packagesQuestion =
+    "Load the compiled packages? This transfers about 60 MB once, and programs that run end.";
   private readonly kept: KeptState;
 
   constructor(say: Say) {
     this.kept = new KeptState(say);
   }
 
+  async offersPackages(): Promise<boolean> {
+    try {
+      return Boolean((await (await fetch("assets/index.json")).json()).packages);
+    } catch {
+      return false;
+    }
+  }
+
+  async addPackages(names: string[]): Promise<boolean> {
+    const chosen = chosenPackages();
+    if (names.every((name) => chosen.includes(name))) return false;
+    await this.kept.flush();
+    localStorage.setItem(PACKAGES_KEY, JSON.stringify([...new Set([...chosen, ...names])]));
+    return true;
+  }
+
   async open(): Promise<Sandbox> {
     const network = await allowedNetwork();
     showNetwork(network.allow);
+    const packages = (await this.offersPackages()) ? chosenPackages() : [];
     const sandbox = await Sandbox.create({
       assets: new URL("assets/", location.href), timeoutMs: null,
-      ...(network.allow.length && { network }),
+      ...(network.allow.length && { network }), ...(packages.length && { packages }),
     });
     await this.kept.restore(sandbox);
     return sandbox;
@@ -71,6 +108,7 @@ class PageBackend implements Backend {
   }
 
   forget(): Promise<void> {
+    localStorage.removeItem(PACKAGES_KEY);
     return this.kept.forget();
   }
 
@@ -96,6 +134,7 @@ class ServerBackend implements Backend {
   readonly welcome = "Connecting to the server…";
   readonly problem = "";
   readonly isSaved = true;
+  readonly packagesQuestion = "";
   private sandbox: Sandbox | undefined;
 
   constructor() {
@@ -157,6 +196,16 @@ class ServerBackend implements Backend {
   }
 
   changed(): void {}
+
+  async offersPackages(): Promise<boolean> {
+    return true; // pip says if the server has none
+  }
+
+  async addPackages(names: string[]): Promise<boolean> {
+    const done = await this.sandbox!.run(`pip install -q ${names.join(" ")}`);
+    if (done.exitCode !== 0) throw new Error(done.stderr.trim());
+    return false;
+  }
 
   async forget(): Promise<void> {
     this.sandbox?.destroy();

@@ -4,7 +4,12 @@ export interface Example {
   title: string;
   command?: string;
   code?: string;
+  /** Whether it needs the compiled packages. */
+  needsPackages?: true;
 }
+
+/** What examples import. */
+export const PACKAGES = ["matplotlib", "numpy", "pandas"];
 
 export const examples: Example[] = [
   { title: "Who am I?", command: "uname -a; id; bash --version | head -1; ls /usr/bin | wc -l" },
@@ -41,6 +46,25 @@ for y in range(size):
 Image(data=b"\\x89PNG\\r\\n\\x1a\\n"
       + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0))
       + chunk(b"IDAT", zlib.compress(bytes(rows))) + chunk(b"IEND", b""))`,
+  },
+  {
+    title: "A plot with matplotlib",
+    needsPackages: true,
+    code: `import matplotlib.pyplot as plt, numpy as np
+
+x = np.linspace(0, 4 * np.pi, 400)
+for shift in range(5):
+    plt.plot(x, np.sin(x + shift / 2) * np.exp(-x / 8), label=f"{shift / 2}")
+plt.legend(title="shift")
+plt.show()`,
+  },
+  {
+    title: "A table with pandas",
+    needsPackages: true,
+    code: `import pandas as pd
+
+pd.DataFrame({"city": ["Oslo", "Lima", "Oslo", "Pune"], "rain": [3.1, 0.2, 4.4, 9.0]}) \\
+    .groupby("city").agg(["mean", "count"])`,
   },
   {
     title: "A table from Python",

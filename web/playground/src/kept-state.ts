@@ -56,6 +56,11 @@ export class KeptState {
     this.timer = setTimeout(() => void this.write(), QUIET_MS);
   }
 
+  /** Write what has changed, now. */
+  async flush(): Promise<void> {
+    if (this.timer !== undefined || !this.isSaved) await this.write();
+  }
+
   async forget(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;

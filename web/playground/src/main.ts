@@ -7,7 +7,7 @@ import type { Sandbox } from "../../src/index.js";
 import { chosenBackend, runsInPage } from "./backends.js";
 import { EditorPane } from "./editor-pane.js";
 import { counted, element, make, sizeText } from "./elements.js";
-import { examples } from "./examples.js";
+import { examples, PACKAGES, type Example } from "./examples.js";
 import { FilesPane } from "./files-pane.js";
 import { choose, prepareLayout } from "./layout.js";
 import { PythonPane } from "./python-pane.js";
@@ -92,20 +92,45 @@ async function showUsage(): Promise<void> {
   );
 }
 
-for (const { title, command, code } of examples) {
+async function runCode({ code = "", needsPackages }: Example): Promise<void> {
+  if (needsPackages && !(await havePackages())) return;
+  choose("python");
+  await python.example(code);
+}
+
+/** Install what examples need, unless it is there; false if the user does not want it. */
+let installed = false;
+async function havePackages(): Promise<boolean> {
+  if (installed) return true;
+  if (!sandbox || sandbox.isDestroyed) return false;
+  try {
+    const isThere = (await sandbox.run(`pip show -q ${PACKAGES.join(" ")}`)).exitCode === 0;
+    if (!isThere) {
+      if (backend.packagesQuestion && !confirm(backend.packagesQuestion)) return false;
+      if (await backend.addPackages(PACKAGES)) await start();
+      else python.show(sandbox); // the next run starts the interpreter that has them
+    }
+    installed = true;
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error), true);
+  }
+  return installed;
+}
+
+for (const example of examples) {
+  const { title, command, code } = example;
   const button = make(
-    "button", { type: "button", className: "example" }, title, make("code", {}, command ?? code ?? ""),
+    "button", { type: "button", className: "example", hidden: example.needsPackages ?? false },
+    title, make("code", {}, command ?? code ?? ""),
   );
-  button.onclick = () => {
-    if (command !== undefined) return void terminal.type(command);
-    choose("python");
-    void python.example(code ?? "");
-  };
+  if (example.needsPackages) void backend.offersPackages().then((offered) => (button.hidden = !offered));
+  button.onclick = () => void (command === undefined ? runCode(example) : terminal.type(command));
   element("examples").append(button);
 }
 element("reset").onclick = async () => {
   if (!confirm("Forget all files of this sandbox?")) return;
   await backend.forget();
+  installed = false;
   await start();
 };
 setInterval(() => void showUsage().catch(() => {}), STATUS_MS);

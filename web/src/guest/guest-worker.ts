@@ -11,9 +11,9 @@ import {
 import { MEMORY_MODULE, MEMORY_NAME, POLL } from "../kernel/module-form.js";
 import { STARTS, TURNS } from "../kernel/fuel.js";
 import { setTurns } from "./turn-functions.js";
-import { EAGAIN, kindOfTrap, LEFT, Phase } from "./program.js";
+import { EAGAIN, kindOfTrap, LEFT, Phase, type Entry } from "./program.js";
 import { SharedGarbage } from "../memory-pressure.js";
-import { onStart } from "#platform/guest";
+import { onLargestStack, onStart } from "#platform/guest";
 
 class Program {
   private readonly channel: Int32Array;
@@ -102,10 +102,10 @@ class Program {
     Atomics.notify(this.bell, 0);
   }
 
-  run(): void {
+  async run(): Promise<void> {
     try {
       this.instantiate();
-      this.runProgram();
+      await this.runProgram();
       this.ask(Operation.Returned);
     } catch (error) {
       if (error !== LEFT) this.trapped(error);
@@ -113,19 +113,19 @@ class Program {
     this.ring(OVER);
   }
 
-  private runProgram(): void {
-    const exported = this.exports[this.start.entry] as (argument?: number) => void;
+  private async runProgram(): Promise<void> {
+    const exported = onLargestStack(this.exports[this.start.entry] as Entry);
     const { argument } = this.start;
     const entry = argument < 0 ? () => exported() : () => exported(argument);
     if (this.start.buffer >= 0) {
       this.buffer = this.start.buffer;
       this.startRewind(0);
     }
-    entry();
+    await entry();
     while (this.phase === Phase.Unwinding) {
       this.asyncify("stop_unwind");
       this.startRewind(this.makeChild());
-      entry();
+      await entry();
     }
   }
 
@@ -200,7 +200,7 @@ class Program {
 /** How much memory of ended programs may wait to be collected. */
 const GARBAGE_BYTES = 64 * 1024 * 1024;
 const garbage = new SharedGarbage(GARBAGE_BYTES);
-onStart((start: Start) => {
-  new Program(start).run();
+onStart(async (start: Start) => {
+  await new Program(start).run();
   garbage.add(start.memory.buffer.byteLength);
 });

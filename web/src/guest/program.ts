@@ -2,6 +2,9 @@
 //
 // Owns the phases of a fork, the kinds of traps, and how a program is left.
 
+/** A function of a program by which it begins. */
+export type Entry = (argument?: number) => void | Promise<void>;
+
 /** Thrown to leave a program whose process has ended. */
 export const LEFT = { left: true };
 

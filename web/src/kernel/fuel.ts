@@ -9,6 +9,7 @@
 // nothing in it can refer to what is added.
 
 import { GROW, scanFunction, type FunctionScan } from "./instructions.js";
+import { limitFunction } from "./module-limits.js";
 import {
   CODE, EXPORT, FUNCTION, GLOBAL, named, START, TABLE, TYPE, type Sections,
 } from "./module-sections.js";
@@ -131,6 +132,7 @@ function countedCode(code: Uint8Array, added: Added): { body: Uint8Array; hasLeg
     const begin = reader.at;
     const scan = scanFunction(reader, begin + size);
     if (scan === null) throw new Refused("has an instruction that is not known here");
+    limitFunction(scan);
     hasLegacyTry ||= scan.hasLegacyTry;
     const changes = changesOf(scan, size, added);
     const grown = changes.reduce((sum, { code, at, end }) => sum + code.length - (end - at), size);

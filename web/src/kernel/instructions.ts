@@ -13,6 +13,10 @@ const CALLS = new Set([0x10, 0x11, 0x12, 0x13, 0x14, 0x15]);
 export interface FunctionScan {
   /** The first instruction. */
   begin: number;
+  /** How many local variables it has, beside its parameters. */
+  locals: number;
+  /** How many blocks it has, loops included. */
+  blocks: number;
   /** Where the body of each loop begins, in ascending order, and how long it is. */
   loops: { at: number; size: number }[];
   hasCalls: boolean;
@@ -28,26 +32,30 @@ export const GROW = -1;
 
 /** Describe a function, whose local variables come next; null if an instruction is not known. */
 export function scanFunction(reader: Reader, end: number): FunctionScan | null {
+  let locals = 0;
   for (let left = reader.u32(); left; left--) {
-    reader.skipLeb();
+    locals += reader.u32();
     reader.skipType();
   }
   const scan: FunctionScan = {
-    begin: reader.at, loops: [], hasCalls: false, hasLegacyTry: false, large: [],
+    begin: reader.at, locals, blocks: 0, loops: [], hasCalls: false, hasLegacyTry: false, large: [],
   };
   const open: ({ at: number; size: number } | null)[] = [];
   while (reader.at < end) {
     const at = reader.at;
     const code = reader.byte();
     if (code === LOOP) {
+      scan.blocks++;
       reader.skipBlockType();
       const loop = { at: reader.at, size: 0 };
       scan.loops.push(loop);
       open.push(loop);
       continue;
     }
-    if (code === BLOCK || code === IF || code === TRY || code === TRY_TABLE) open.push(null);
-    else if (code === END || code === DELEGATE) {
+    if (code === BLOCK || code === IF || code === TRY || code === TRY_TABLE) {
+      scan.blocks++;
+      open.push(null);
+    } else if (code === END || code === DELEGATE) {
       const closed = open.pop();
       if (closed) closed.size = at - closed.at;
     } else if (CALLS.has(code)) scan.hasCalls = true;

@@ -8,11 +8,12 @@
 // engine when it compiles it. Sections that it does not know are copied.
 
 import { addFuel } from "./fuel.js";
+import { limitDeclarations } from "./module-limits.js";
 import {
   CODE, DATA, EXPORT, FUNCTION, GLOBAL, IMPORT, MEMORY, named, Sections, TYPE,
 } from "./module-sections.js";
 import { POLL, withPolls } from "./polls.js";
-import { leb, Reader, Refused } from "./wasm-reader.js";
+import { leb, Output, Reader, Refused } from "./wasm-reader.js";
 
 export { POLL, Refused };
 
@@ -47,8 +48,8 @@ const I32 = 0x7f;
 /** How programs run: in workers of their own, or suspended in the kernel's worker. */
 export type Driver = "workers" | "suspending";
 
-/** Rewrite a module. If it counts its work, which is so for "suspending", it must be valid. In a
- *  worker, that is for programs of guests: engines end a worker only where its program looks whether
+/** Rewrite a module. If it is of a guest, or counts its work, which is so for "suspending", it must be
+ *  valid. In a worker, programs of guests count too: engines end a worker only where its program looks whether
  *  it should end, and a loop of instructions that take long need not. Throws `Refused`. */
 export function reshape(bytes: Uint8Array, driver: Driver, isOfGuest = false): Form {
   const form: Form = {
@@ -56,6 +57,7 @@ export function reshape(bytes: Uint8Array, driver: Driver, isOfGuest = false): F
     imports: [], procedures: [], addresses: [], variables: [], startsThreads: false,
   };
   const parts = new Sections(bytes);
+  if (isOfGuest) limitDeclarations(parts);
   const body = (id: number) => parts.body(id);
   const types = readTypes(body(TYPE));
   const functions: number[] = [];
@@ -175,16 +177,17 @@ function readExports(
 }
 
 /** The data section with the active segments taken out: they stay, without content. */
-function readData(reader: Reader, form: Form): number[] {
+function readData(reader: Reader, form: Form): Uint8Array {
   const size = form.firstPages * 65536;
   const count = reader.u32();
-  const rest = leb(count);
+  const rest = new Output(1024);
+  rest.add(leb(count));
   for (let left = count; left; left--) {
     const flags = reader.u32();
     if (flags === 1) {
       const bytes = reader.take(reader.u32());
-      rest.push(1, ...leb(bytes.length));
-      for (const byte of bytes) rest.push(byte);
+      rest.add([1, ...leb(bytes.length)]);
+      rest.add(bytes);
       continue;
     }
     if (flags === 2 && reader.u32() !== 0) throw new Refused("has data for another memory");
@@ -194,9 +197,9 @@ function readData(reader: Reader, form: Form): number[] {
     const bytes = reader.take(reader.u32());
     if ((address >>> 0) + bytes.length > size) throw new Refused("has data outside its memory");
     form.segments.push({ address: address >>> 0, bytes });
-    rest.push(1, 0);
+    rest.add([1, 0]);
   }
-  return rest;
+  return rest.bytes();
 }
 
 /** Let the program look at its signal flag in every loop, if it has one: whether a

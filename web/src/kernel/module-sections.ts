@@ -6,8 +6,8 @@
 import { leb, Reader, Refused } from "./wasm-reader.js";
 
 export const CUSTOM = 0, TYPE = 1, IMPORT = 2, FUNCTION = 3, TABLE = 4, MEMORY = 5, GLOBAL = 6,
-  EXPORT = 7, START = 8, CODE = 10, DATA = 11;
-const ELEMENT = 9, DATA_COUNT = 12, TAG = 13;
+  EXPORT = 7, START = 8, CODE = 10, DATA = 11, TAG = 13;
+const ELEMENT = 9, DATA_COUNT = 12;
 /** In which order sections follow each other. */
 const ORDER = [
   TYPE, IMPORT, FUNCTION, TABLE, MEMORY, TAG, GLOBAL, EXPORT, START, ELEMENT, DATA_COUNT, CODE, DATA,

@@ -3,6 +3,7 @@
 import type { Case } from "../check.js";
 import { commandCases } from "./commands.js";
 import { fileCases } from "./files.js";
+import { hostileCases } from "./hostile.js";
 import { limitationCases } from "./limitations.js";
 import { networkCases } from "./network.js";
 import { programCases } from "./programs.js";
@@ -10,6 +11,6 @@ import { sessionCases } from "./sessions.js";
 import { stateCases } from "./state.js";
 
 export const cases: Case[] = [
-  ...commandCases, ...fileCases, ...programCases, ...sessionCases,
+  ...commandCases, ...fileCases, ...programCases, ...hostileCases, ...sessionCases,
   ...networkCases, ...stateCases, ...limitationCases,
 ];

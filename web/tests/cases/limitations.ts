@@ -55,10 +55,23 @@ export const limitationCases: Case[] = [
     },
   },
   {
+    name: "L184: in a page, deep recursion ends a program; on Node it is an error",
+    async run({ shared, outside }) {
+      const nested = "import json\nx = []\nfor _ in range(100_000): x = [x]\n" +
+        "try: json.dumps(x)\nexcept RecursionError: print('RecursionError')";
+      const python = await shared.run("python3 -", { stdin: nested });
+      const inPage = outside.hosts === null;
+      equal([python.exitCode, python.stdout], inPage ? [139, ""] : [0, "RecursionError\n"]);
+      // What is deep enough for most programs works everywhere.
+      const levels = "f() { local n=$1; ((n)) && f $((n-1)); }; f 150; echo $?";
+      equal(await output(shared, levels), "1\n");
+    },
+  },
+  {
     name: "L196: a directory cannot be mounted for writing, and a page has none",
     async run({ shared, api }) {
       const mode = "read-write" as never;
-      await rejection(shared.mount("/tmp", "/mnt/host", { mode }), api.MountError);
+      await rejection(shared.mount("/mnt/host", "/tmp", { mode }), api.MountError);
     },
   },
 ];

@@ -1,33 +1,8 @@
 // Cases of programs that guests bring: what they may import, and what hostile ones get.
 
 import { check, equal, output, type Case } from "../check.js";
+import { CALL_WITH_7, LOOP_FOR_EVER, program, type Bytes } from "../modules.js";
 
-type Bytes = number[];
-
-const MAGIC: Bytes = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
-const named = (text: string): Bytes => [text.length, ...new TextEncoder().encode(text)];
-const section = (id: number, body: Bytes): Bytes => [id, body.length, ...body];
-
-/** A module that imports one function (i32) -> () and exports `_start`, which has this code. Its
- *  memory has so many pages. With `starts`, it is also called when the module is instantiated. */
-function program(
-  module: string, name: string, code: Bytes, { pages = 1, starts = false } = {},
-): Uint8Array {
-  const size = [128 | (code.length + 2) & 127, (code.length + 2) >> 7];
-  return new Uint8Array([
-    ...MAGIC,
-    ...section(1, [2, 0x60, 1, 0x7f, 0, 0x60, 0, 0]),
-    ...section(2, [1, ...named(module), ...named(name), 0, 0]),
-    ...section(3, [1, 1]),
-    ...section(5, [1, 0, 128 | pages & 127, pages >> 7]),
-    ...section(7, [2, ...named("memory"), 2, 0, ...named("_start"), 0, 1]),
-    ...(starts ? section(8, [1]) : []),
-    ...section(10, [1, ...size, 0, ...code, 0x0b]),
-  ]);
-}
-
-const CALL_WITH_7: Bytes = [0x41, 7, 0x10, 0];
-const LOOP_FOR_EVER: Bytes = [0x03, 0x40, 0x0c, 0, 0x0b];
 /** for (;;) try { CODE } catch (all) {} */
 const insist = (code: Bytes): Bytes =>
   [0x03, 0x40, 0x02, 0x40, 0x1f, 0x40, 1, 2, 0, ...code, 0x0b, 0x0b, 0x0c, 0, 0x0b];
@@ -54,16 +29,6 @@ export const programCases: Case[] = [
       const module = program("wasi_snapshot_preview1", "proc_exit", CALL_WITH_7);
       await shared.writeFile("bin/seven", module, { mode: 0o755 });
       equal((await shared.run("bin/seven")).exitCode, 7);
-    },
-  },
-  {
-    name: "a program can import nothing of the page",
-    async run({ shared }) {
-      for (const [module, name] of [["env", "fetch"], ["js", "eval"], ["wasmsand", "memory"]] as const) {
-        await shared.writeFile("bin/reaching", program(module, name, CALL_WITH_7), { mode: 0o755 });
-        const result = await shared.run("bin/reaching");
-        equal(result.exitCode, 126, `the exit code of a program that imports ${module}.${name}`);
-      }
     },
   },
   ...Object.entries(RUNAWAYS).map(([what, module]): Case => ({

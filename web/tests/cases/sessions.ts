@@ -48,7 +48,8 @@ export const sessionCases: Case[] = [
       await terminal.write("stty size\n");
       await until("20 90\r\n");
       await terminal.write("sleep 60\n");
-      await pause(200);
+      const sleeps = async () => (await shared.processes()).some(({ command }) => command[0] === "sleep");
+      for (let tries = 0; !(await sleeps()) && tries < 200; tries++) await pause(50);
       await terminal.write("\x03");
       await terminal.write("echo $((6*7)) done\n");
       await until("42 done\r\n");

@@ -10,6 +10,7 @@ import {
   COUNT, DONE, FAILED, PROGRESS, TOO_SMALL, type Fetch, type FetchNow, type FromAssets,
   type ToAssets,
 } from "./asset-messages.js";
+import { onPort } from "./page-workers.js";
 
 const CACHE_NAME = "wasmsand-assets-1";
 const encoder = new TextEncoder();
@@ -86,8 +87,10 @@ async function unpacked(hash: string, url: string, packed: ArrayBuffer): Promise
   return new Uint8Array(content);
 }
 
+let kernel: MessagePort;
+
 function send(message: FromAssets, transfer: Transferable[] = []): void {
-  (self as unknown as Worker).postMessage(message, transfer);
+  kernel.postMessage(message, transfer);
 }
 
 async function fetchOne({ number, hash }: Fetch): Promise<void> {
@@ -122,8 +125,7 @@ async function fetchNow({ hash, state, content }: FetchNow): Promise<void> {
   Atomics.notify(words, PROGRESS);
 }
 
-self.onmessage = (event: MessageEvent<ToAssets>) => {
-  const message = event.data;
+function receive(message: ToAssets): void {
   if (message.kind === "fetch") void fetchOne(message);
   else if (message.kind === "fetchNow") void fetchNow(message);
   else {
@@ -132,4 +134,9 @@ self.onmessage = (event: MessageEvent<ToAssets>) => {
       (error: Error) => send({ kind: "failed", number: 0, message: error.message }),
     );
   }
-};
+}
+
+onPort((port) => {
+  kernel = port;
+  kernel.onmessage = (event: MessageEvent<ToAssets>) => receive(event.data);
+});

@@ -1,6 +1,6 @@
 // The kernel's worker in a browser.
 //
-// Owns starting workers, the assets as this worker sees them, and starting Pyodide from our own
+// Owns asking for workers, the assets as this worker sees them, and starting Pyodide from our own
 // assets. Rules: assets are read by a worker of their own, so that this one can wait for them and
 // so that unpacking and checking them does not delay the guests.
 
@@ -15,6 +15,7 @@ import type { FromKernel, ToKernel } from "../../messages.js";
 import {
   COUNT, FAILED, PROGRESS, TOO_SMALL, WAITING, type FromAssets, type ToAssets,
 } from "./asset-messages.js";
+import { askForWorker } from "./page-workers.js";
 
 export interface GuestWorker {
   start(start: Start): void;
@@ -22,11 +23,8 @@ export interface GuestWorker {
 }
 
 export function spawnGuest(): GuestWorker {
-  const worker = new Worker(new URL("./guest-worker.js", import.meta.url), { type: "module" });
-  return {
-    start: (start) => worker.postMessage(start),
-    terminate: () => worker.terminate(),
-  };
+  const { port, end } = askForWorker("guest");
+  return { start: (start) => port.postMessage(start), terminate: end };
 }
 
 export function onMessage(receive: (message: ToKernel) => void): void {
@@ -52,7 +50,7 @@ export function soon(act: () => void): void {
 const SHARED_BYTES = 1024 * 1024;
 
 let base = "";
-let worker: Worker;
+let assets: MessagePort;
 let counter = 0;
 let opened: { resolve(index: string): void; reject(error: Error): void };
 const reading = new Map<
@@ -74,7 +72,7 @@ function sharedMemory(): Shared {
 }
 
 function ask(message: ToAssets): void {
-  worker.postMessage(message);
+  assets.postMessage(message);
 }
 
 function received(message: FromAssets): void {
@@ -90,11 +88,10 @@ function received(message: FromAssets): void {
 
 export async function openAssets(place: string): Promise<AssetIndex> {
   base = place;
-  worker = new Worker(new URL("./asset-worker.js", import.meta.url), { type: "module" });
-  worker.onmessage = (event: MessageEvent<FromAssets>) => received(event.data);
+  assets = askForWorker("assets").port;
+  assets.onmessage = (event: MessageEvent<FromAssets>) => received(event.data);
   const text = await new Promise<string>((resolve, reject) => {
     opened = { resolve, reject };
-    worker.onerror = (event) => reject(new AssetError(`the worker of assets: ${event.message}`));
     ask({ kind: "open", base });
   });
   const index = JSON.parse(text) as AssetIndex;

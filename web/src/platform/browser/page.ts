@@ -1,10 +1,12 @@
 // The page's side in a browser.
 //
-// Owns starting the kernel's worker, and what the browser must offer. Rules: a message about
+// Owns starting the kernel's worker and those beside it, and what the browser must offer. Rules: a message about
 // something missing says what to do.
 
 import type { Driver } from "../../kernel/module-form.js";
 import type { FromKernel, ToKernel } from "../../messages.js";
+import { PageWorkers } from "./page-workers.js";
+import { knowsFinalExceptions } from "../final-exceptions.js";
 
 export interface KernelWorker {
   send(message: ToKernel, transfer: ArrayBuffer[]): void;
@@ -12,12 +14,6 @@ export interface KernelWorker {
   hold(held: boolean): void;
   terminate(): void;
 }
-
-/** A module whose function catches an exception in the final form: `try_table` and `exnref`. */
-const FINAL_EXCEPTIONS = new Uint8Array([
-  0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 15, 1, 13, 0, 0x02, 0x69,
-  0x1f, 0x40, 1, 3, 0, 0x0b, 0x0f, 0x0b, 0x1a, 0x0b,
-]);
 
 /** How programs run here, or what is missing, as a sentence. */
 export function chooseDriver(wanted?: Driver): Driver | { problem: string } {
@@ -45,7 +41,7 @@ function missingRequirement(): string | null {
       "serve it over https, or from localhost"
     );
   }
-  if (!WebAssembly.validate(FINAL_EXCEPTIONS)) {
+  if (!knowsFinalExceptions()) {
     return (
       "the browser does not know WebAssembly's final exception handling, which the programs of the " +
       "sandbox use: use Chrome or Edge 137, Firefox 131, Safari 18.4, or newer"
@@ -83,12 +79,21 @@ export function startKernel(
   receive: (message: FromKernel) => void, broken: (message: string) => void,
 ): KernelWorker {
   const worker = new Worker(new URL("./kernel-worker.js", import.meta.url), { type: "module" });
-  worker.onmessage = (event: MessageEvent<FromKernel>) => receive(event.data);
+  const workers = new PageWorkers({
+    assets: () => new Worker(new URL("./asset-worker.js", import.meta.url), { type: "module" }),
+    guest: () => new Worker(new URL("./guest-worker.js", import.meta.url), { type: "module" }),
+  }, broken);
+  worker.onmessage = (event: MessageEvent<FromKernel>) => {
+    if (!workers.receive(event.data)) receive(event.data);
+  };
   worker.onerror = (event) => broken(event.message || "its script could not be loaded");
   return {
     send: (message, transfer) => worker.postMessage(message, transfer),
     hold: () => {},
-    terminate: () => worker.terminate(),
+    terminate: () => {
+      worker.terminate();
+      workers.endAll();
+    },
   };
 }
 

@@ -23,8 +23,12 @@ export interface GuestWorker {
   terminate(): void;
 }
 
+/** Python expects as much for programs with deep recursion. The system gives memory as it is used. */
+const STACK_MB = 32;
+
 export function spawnGuest(): GuestWorker {
-  const worker = new Worker(new URL("./guest-worker.js", import.meta.url), { execArgv: [] });
+  const script = new URL("./guest-worker.js", import.meta.url);
+  const worker = new Worker(script, { execArgv: [], resourceLimits: { stackSizeMb: STACK_MB } });
   worker.unref();
   return {
     start: (start) => worker.postMessage(start),

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Driver } from "../../kernel/module-form.js";
 import type { FromKernel, ToKernel } from "../../messages.js";
+import { knowsFinalExceptions } from "../final-exceptions.js";
 
 export interface KernelWorker {
   send(message: ToKernel, transfer: ArrayBuffer[]): void;
@@ -17,11 +18,12 @@ export interface KernelWorker {
   terminate(): void;
 }
 
-const NODE_LEAST = 24;
+/** The oldest Node with final exception handling, and the oldest in which the tests run. */
+const NODE_LEAST = 22;
 
 /** How programs run here, or what is missing, as a sentence. */
 export function chooseDriver(wanted: Driver = "workers"): Driver | { problem: string } {
-  if (Number(process.versions.node.split(".")[0]) < NODE_LEAST) {
+  if (!knowsFinalExceptions()) {
     const problem =
       `Node ${process.versions.node} cannot run the programs of the sandbox, which use ` +
       `WebAssembly's final exception handling: use Node ${NODE_LEAST} or newer`;

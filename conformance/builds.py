@@ -149,6 +149,32 @@ def built(supplies: Supplies, side: Side, request: BuildRequest) -> Built:
     return Built(supplies.made(name, [key, request.facts], make))
 
 
+def native_variant(
+    supplies: Supplies,
+    recipe: Recipe,
+    work: Path,
+    *,
+    cflags: tuple[str, ...] = (),
+    ldflags: tuple[str, ...] = (),
+    configure: tuple[str, ...] = (),
+) -> Path:
+    """Build a recipe natively with further flags, in `work`; returns the folder of its outputs."""
+    target = _target(supplies, "native")
+    build = replace(
+        recipe.build,
+        cflags=(*recipe.build.cflags, *cflags),
+        ldflags=(*recipe.build.ldflags, *ldflags),
+        configure=(*recipe.build.configure, *configure),
+    )
+    needed = target.depends(recipe)
+    found = _entries(supplies, "native", needed)
+    dependencies = {name: found[name] for name in needed}
+    work.mkdir(parents=True)
+    with _workshop(supplies, target) as shop:
+        shop.progress.add(recipe.name, recipe.version)
+        return RecipeBuild(replace(recipe, build=build), "variant", dependencies, shop).run(work)
+
+
 def _target(supplies: Supplies, side: Side) -> Target:
     if side == "native":
         return NativeTarget(supplies.toolchain)

@@ -215,6 +215,7 @@ def compile_ahead(image: Path, step: Callable[[str], None]) -> int:
             step(f"compile {program.name}")
             engine.load(program.sha256, program.read)
             compiled += 1
+        engine.keep_compiled(program.sha256)
         images = engine.abilities.memory_images
         if program.prepared is not None and images.find(program.prepared.memory) is None:
             images.load(program.prepared.memory)

@@ -32,6 +32,14 @@ _PACKAGES = {
     "xz": "xz-utils",
     "patch": "patch",
 }
+_UTILITIES = {
+    "AR": "ar",
+    "RANLIB": "ranlib",
+    "NM": "nm",
+    "STRIP": "strip",
+    # Makes of a recipe's profile, which is text, what the compiler reads.
+    "PROFDATA": "profdata",
+}
 _BUILTINS_PACKAGE = f"libclang-rt-{LLVM}-dev-wasm32"
 
 
@@ -52,10 +60,7 @@ class Toolchain:
     @property
     def archive_tools(self) -> dict[str, str]:
         """Variables that tell configure which binary utilities to use."""
-        return {
-            name: f"llvm-{tool}-{LLVM}"
-            for name, tool in (("AR", "ar"), ("RANLIB", "ranlib"), ("NM", "nm"), ("STRIP", "strip"))
-        }
+        return {name: f"llvm-{tool}-{LLVM}" for name, tool in _UTILITIES.items()}
 
 
 def find_toolchain(commands: Commands) -> Toolchain | None:

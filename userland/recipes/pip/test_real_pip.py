@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from userland.recipes.guest_with_pip import SITE, Guest
 
 _BUILD = '[build-system]\nrequires = ["{}"]\nbuild-backend = "{}"\n'
@@ -28,6 +30,20 @@ def test_without_a_network_an_index_is_asked_once(guest: Guest) -> None:
     guest.run("pip install --index-url https://index.test/simple nonesuch", exit_code=1)
     assert "Retrying" not in guest.errors
     assert "look-up of index.test refused: the sandbox has no network" in guest.errors
+
+
+@pytest.mark.parametrize(
+    "command", ["index versions six", "download six", "wheel six", "list --outdated"]
+)
+def test_without_a_network_no_command_waits_for_one(guest: Guest, command: str) -> None:
+    guest.run("pip install -q six")
+    result = guest.sandbox.commands.run(f"pip {command}")
+    assert "Retrying" not in result.stderr
+    assert "look-up" not in result.stderr, "nobody was asked"
+
+
+def test_settings_are_shown_as_they_are(guest: Guest) -> None:
+    assert guest.run("pip config list") == ""
 
 
 def test_a_wheel_with_an_unknown_dependency_installs_nothing(guest: Guest) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from userland.builder.cli import RECIPES, ROOT
 from userland.builder.recipe import load_recipes
 from userland.recipes.guest_with_pip import Guest
-from wasmsand import Sandbox
+from wasmsand import PackageNotBuiltError, Sandbox
 from wasmsand.machine.packages.offered import registry
 
 _NATIVE = {"lxml", "matplotlib", "numpy", "pandas", "pillow"}
@@ -101,20 +101,29 @@ print(checked > 80)
 
 
 def test_every_package_can_be_imported_with_what_comes_with_it() -> None:
+    packages = [package.key for package in registry().all()]
+    assert len(packages) > 80
+    has_second_stage = "numpy" in packages
+    # pyyaml's `_yaml` says that it does not exist if there is no libyaml.
+    left_out = _NEED_MORE | (set() if has_second_stage else {"_yaml"})
     program = f"""
 import importlib, os, sys
 root = f"/usr/lib/python/{{sys.argv[1]}}"
 for entry in sorted(os.listdir(root)):
     name, suffix = os.path.splitext(entry)
     is_module = suffix == ".py" or (not suffix and os.path.isdir(f"{{root}}/{{entry}}"))
-    if is_module and name.isidentifier() and name not in {{"__pycache__", *{_NEED_MORE}}}:
+    if is_module and name.isidentifier() and name not in {{"__pycache__", *{left_out}}}:
         importlib.import_module(name)
 """
-    packages = [package.key for package in registry().all()]
-    assert len(packages) > 80
     failures = {}
     for package in packages:
-        with Sandbox(packages=[package]) as sandbox:
+        try:
+            sandbox = Sandbox(packages=[package])
+        except PackageNotBuiltError as error:
+            if has_second_stage:
+                failures[package] = str(error)
+            continue
+        with sandbox:
             sandbox.files.write("/tmp/program.py", program)
             result = sandbox.commands.run(["python3", "/tmp/program.py", package])
             if result.exit_code:

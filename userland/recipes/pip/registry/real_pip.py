@@ -28,8 +28,8 @@ from .names import REGISTRY, available, native_available
 from .outside import index_is_configured, network_exists
 
 _INDEX_OPTIONS = ("-i", "--index-url", "--extra-index-url", "--pypi-url")
-_ASKING = ("install", "download", "wheel", "lock")
-"""Commands that ask an index."""
+_SHOWS_SETTINGS = "config"
+"""The command that shows what others would do."""
 _SITE = "/site-packages/"
 
 
@@ -38,7 +38,7 @@ def run(given: list[str]) -> int:
     if (name := _native_wheel(given)) is not None:
         _explain_native(name)
         return 1
-    if any(command in given for command in _ASKING):
+    if _SHOWS_SETTINGS not in given:
         os.environ.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
         if not index_is_configured() and not _has_option(given, _INDEX_OPTIONS):
             os.environ["PIP_NO_INDEX"] = "1"

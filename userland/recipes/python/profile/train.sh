@@ -1,0 +1,2 @@
+# See train.py.
+exec python3 "${0%/*}/train.py"

@@ -278,3 +278,32 @@ def test_a_client_with_many_open_files_keeps_its_connections(server: ServerProce
         for file in files:
             file.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_variables_that_a_client_has_set_stay_with_the_sandbox(client: Client) -> None:
+    sandbox = Sandbox.connect(client.url, options=SandboxOptions(env={"KEPT": "1", "GONE": "2"}))
+    sandbox.env.set("NEW", "3")
+    sandbox.env.unset("GONE")
+    sandbox.disconnect()
+    with Sandbox.connect(client.url, id=sandbox.id) as found:
+        assert found.env.chosen() == {"KEPT": "1", "NEW": "3"}
+        assert found.commands.run("echo $KEPT$GONE$NEW").stdout == "13\n"
+        found.env.set("NEW", "4")
+        found.commands.run("true")
+        with Sandbox.connect(client.url, id=sandbox.id) as other:
+            assert other.commands.run("echo $NEW").stdout == "4\n"
+        snapshot = found.snapshot()
+        found.env.set("NEW", "5")
+        found.commands.run("true")
+        found.restore(snapshot)
+        assert found.commands.run("echo $NEW").stdout == "4\n"
+    with Sandbox.connect(client.url, id=sandbox.id) as found:
+        assert found.commands.run("echo $NEW").stdout == "4\n"
+        found.kill()
+
+
+def test_a_client_leaves_a_server_that_has_ended() -> None:
+    with serving() as server:
+        sandbox = Sandbox.connect(server.url)
+        sandbox.env.set("NAME", "value")
+    sandbox.disconnect()

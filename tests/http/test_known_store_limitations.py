@@ -14,16 +14,17 @@ from wasmsand import Network, Sandbox, SandboxOptions, ServerError
 
 
 @pytest.mark.xfail(
-    reason="L140: other clients do not see variables that a client has set",
+    reason="L140: clients that are connected do not see variables that another one sets",
     raises=AssertionError,
     strict=True,
 )
-def test_variables_that_a_client_has_set_are_those_of_the_sandbox(tmp_path: Path) -> None:
+def test_a_variable_that_a_client_sets_is_seen_by_another_that_is_connected(tmp_path: Path) -> None:
     with stored(tmp_path / "store") as server:
         sandbox = Sandbox.connect(server.url)
-        sandbox.env.set("NAME", "value")
-        with Sandbox.connect(server.url, id=sandbox.id) as again:
-            assert again.commands.run("echo $NAME").stdout == "value\n"
+        with Sandbox.connect(server.url, id=sandbox.id) as other:
+            sandbox.env.set("NAME", "value")
+            assert sandbox.commands.run("echo $NAME").stdout == "value\n"
+            assert other.commands.run("echo $NAME").stdout == "value\n"
 
 
 @pytest.mark.xfail(

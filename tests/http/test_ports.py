@@ -17,6 +17,7 @@ from websockets.sync.client import connect as connect_websocket
 from tests.http.port_guests import RAW, WEBSOCKET
 from tests.http.server import Answer, Client, ServerProcess, serving
 from tests.waiting import wait_until
+from wasmsand import Sandbox
 
 ALICE, BOB = "alice-has-a-token-of-her-own", "bob-has-another-token-here"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -423,6 +424,48 @@ def test_a_stream_carries_bytes_that_came_with_the_request(guest: Guest) -> None
     head, _, rest = got.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 101 ")
     assert rest == OK
+
+
+_LAST_BYTES = """
+import socket
+l = socket.create_server(("127.0.0.1", 8002))
+while True:
+    c, _ = l.accept()
+    if c.recv(4) == b"send":
+        c.sendall(bytes(1_000_000))
+    else:
+        c.shutdown(socket.SHUT_WR)
+        got = 4
+        while data := c.recv(1 << 16): got += len(data)
+        open("got", "w").write(str(got))
+    c.close()
+"""
+
+
+def test_the_last_bytes_of_a_stream_arrive(server: ServerProcess) -> None:
+    """Also if one side is slower than all that is between them."""
+    with Sandbox.connect(server.url, token=ALICE) as sandbox:
+        sandbox.files.write("last.py", _LAST_BYTES)
+        sandbox.commands.start("exec python3 last.py")
+        sandbox.ports.wait(8002)
+        for _ in range(3):
+            with sandbox.ports.connect(8002) as stream:
+                stream.write("send")
+                stream.finish()
+                got = 0
+                while data := stream.read(1 << 14):
+                    got += len(data)
+                    time.sleep(0.005)
+                assert got == 1_000_000
+            with sandbox.ports.connect(8002) as stream:
+                stream.write("take")
+                assert stream.read() == b""  # the guest sends nothing
+                stream.write(bytes(1_000_000))
+                stream.finish()
+                wait_until(lambda: sandbox.files.exists("got"), seconds=60)
+                wait_until(lambda: sandbox.files.read("got") != b"", seconds=60)
+                assert sandbox.files.read("got") == b"1000004"
+                sandbox.files.rm("got")
 
 
 def test_a_killed_sandbox_ends_requests_and_streams(server: ServerProcess) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import base64
 import io
+import json
+import re
+import shlex
 import tarfile
 import time
+from pathlib import Path
 from urllib.parse import quote
 
 from tests.http.server import Client, events
@@ -312,3 +316,31 @@ def test_a_command_of_root_and_the_end_of_a_process(client: Client) -> None:
     assert client.ask("POST", kill).json == {"killed": True}
     assert client.ask("POST", kill).json == {"killed": False}
     assert client.ask("POST", f"{sandbox}/processes/x/kill").status == 400
+
+
+def test_a_browser_that_opens_the_server_sees_its_reference(client: Client) -> None:
+    first = client.ask("GET", "/")
+    assert (first.status, first.headers["location"]) == (307, "/docs")
+    page = client.ask("GET", "/docs")
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; ")
+    assert f"URL={client.url}\n".encode() in page.body
+    assert b"/v1/sandboxes/{sandbox}/run" in page.body
+
+
+def test_the_session_that_the_reference_prints(client: Client, repository: Path) -> None:
+    page = (repository / "docs/protocols/http.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```\n(\$ curl -s -X POST.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    create, run = [part.split("\n{") for part in block.replace("\\\n", " ").split("\n\n")]
+    printed = [json.loads("{" + answer.replace("{…}", "{}")) for _, answer in (create, run)]
+    assert create[0] == "$ curl -s -X POST http://127.0.0.1:8750/v1/sandboxes"
+    state = client.ask("POST", "/v1/sandboxes").json
+    assert list(state) == list(printed[0])
+    assert state["cwd"] == printed[0]["cwd"]
+    words = shlex.split(run[0].removeprefix("$ "))
+    target = words[2].removeprefix("http://127.0.0.1:8750").replace("sbx-5a0ed1a2…", state["id"])
+    assert words[3:] == ["-H", "Content-Type: application/json", "-d", words[-1]]
+    header = dict([words[4].split(": ")])
+    answer = client.ask("POST", target, body=words[-1].encode(), headers=header).json
+    assert list(answer) == list(printed[1])
+    assert answer | {"execution_time_ms": 5.2} == printed[1]

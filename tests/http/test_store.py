@@ -290,11 +290,13 @@ def test_a_quota_bounds_what_a_token_has_on_disk(tmp_path: Path) -> None:
         assert states < 300_000
 
 
-def test_idle_sandboxes_make_room_for_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_idle_sandboxes_make_room_for_others(tmp_path: Path, workers: str) -> None:
     tokens = write_tokens(
         tmp_path / "tokens", {"alice": {"token": ALICE, "trusted": True, "max_sandboxes": 2}}
     )
-    with stored(tmp_path / "store", "--tokens-file", str(tokens)) as server:
+    options = ("--tokens-file", str(tokens), "--workers", workers)
+    with stored(tmp_path / "store", *options) as server:
         client = server.client(ALICE)
         paths = [client.create() for _ in range(4)]
         for number, path in enumerate(paths):
@@ -302,6 +304,9 @@ def test_idle_sandboxes_make_room_for_others(tmp_path: Path) -> None:
         assert [client.run(path, "cat f").json["stdout"] for path in paths] == [
             "0\n", "1\n", "2\n", "3\n"
         ]  # fmt: skip
+        for number in range(200):  # also while others are being stored or have not ended yet
+            at = number * 7 % 4 if number % 3 else 0
+            assert client.run(paths[at], "cat f").json["stdout"] == f"{at}\n"
         listed = client.ask("GET", "/v1/sandboxes").json["sandboxes"]
         assert sum(each["state"] == "running" for each in listed) == 2
 

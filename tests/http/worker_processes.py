@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tests.http.server import Client, ServerProcess
@@ -16,7 +17,8 @@ def children_of(pid: int) -> list[int]:
     """The pids of a process's children."""
     found: list[int] = []
     for task in os.listdir(f"/proc/{pid}/task"):
-        found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+        with suppress(FileNotFoundError):  # the thread has ended
+            found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
     return found
 
 

@@ -100,10 +100,12 @@ def not_routed(service: Counting, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status == 405:
         failure = ApiFailure(
-            405, "method_not_allowed", "this method is not allowed for this path; see /openapi.json"
+            405,
+            "method_not_allowed",
+            "this method is not allowed for this path; see /docs or /openapi.json",
         )
     else:
-        failure = ApiFailure(404, "no_such_route", "unknown path; see /openapi.json")
+        failure = ApiFailure(404, "no_such_route", "unknown path; see /docs or /openapi.json")
     headers = error.headers if isinstance(error, HTTPException) else None
     service.metrics.requests.labels("-", "unknown", status).inc()
     return failure_response(service, failure, headers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
@@ -29,7 +30,7 @@ from wasmsand.sdk.backend import (
     FileWrite,
     PackageRequest,
 )
-from wasmsand.sdk.errors import SandboxError, UnsupportedError
+from wasmsand.sdk.errors import SandboxError, ServerError, UnsupportedError
 from wasmsand.sdk.opening import ServedLife
 from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
@@ -122,6 +123,7 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpLife, HttpCopies, WithoutDisks):
         """`is_found`: the sandbox existed before, and does not end with this object."""
         self.id = identity
         self.variables = dict(options.env)
+        self._told = dict(options.env)
         self.cwd = options.cwd
         self._longest = max_command_seconds
         self._transport = transport
@@ -133,6 +135,7 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpLife, HttpCopies, WithoutDisks):
 
     def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
         """See `Backend`."""
+        self._tell_variables()
         exchange = HttpExchange()
         if cancellation is not None:
             # The server kills the command of a client that disconnects.
@@ -162,6 +165,7 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpLife, HttpCopies, WithoutDisks):
 
     def start(self, request: CommandRequest) -> BackendProcess:
         """See `Backend`."""
+        self._tell_variables()
         wanted = _wanted(request)
         wanted["open_stdin"] = request.stdin is None
         wanted["inputs"] = request.extra_inputs
@@ -321,6 +325,20 @@ class HttpBackend(HttpPorts, HttpTerminals, HttpLife, HttpCopies, WithoutDisks):
         return [NetworkEvent(**item) for item in self._get("/network/log")["events"]]
 
     # Life.
+
+    def _tell_variables(self) -> None:
+        """See `HttpCopies`. Commands bring their own variables: the server keeps them for clients
+        that find the sandbox."""
+        wanted = dict(self.variables)
+        if wanted == self._told:
+            return
+        change = {
+            "set": {name: text for name, text in wanted.items() if self._told.get(name) != text},
+            "unset": [name for name in self._told if name not in wanted],
+        }
+        with suppress(ServerError, ValueError):  # more than a server keeps; programs may get them
+            self._transport.ask("PATCH", f"{self._path}/env", value=change)
+        self._told = wanted
 
     def close(self) -> None:
         """See `Backend`."""

@@ -55,6 +55,8 @@ class HttpCopies:
     """Copies of a sandbox on a server."""
 
     variables: dict[str, str]
+    _told: dict[str, str]
+    """The variables that the server has."""
     cwd: str
     _transport: Transport
     _path: str
@@ -83,6 +85,7 @@ class HttpCopies:
 
     def take_state(self, captured: Sequence[object] = ()) -> object:
         """See `Backend`."""
+        self._tell_variables()
         commands = [item.id for item in captured if isinstance(item, CapturedCommand)]
         # The SDK has refused what runs besides.
         wanted = {"commands": commands, "running": "drop"}
@@ -110,6 +113,10 @@ class HttpCopies:
 
     def _hand_over(self) -> None:
         """Another object has the sandbox from now on."""
+        raise NotImplementedError
+
+    def _tell_variables(self) -> None:
+        """Tell the server the variables that the user has changed."""
         raise NotImplementedError
 
     def adopt(self, captured: object, *, is_last: bool) -> HttpProcess:
@@ -205,7 +212,7 @@ def _copy(
     made = object_of(answer)
     longest = float(made["max_command_seconds"])
     backend = HttpBackend(transport, str(made["id"]), longest, options, is_found=is_found)
-    backend.variables = dict(state.variables)
+    backend.variables, backend._told = dict(state.variables), dict(state.variables)
     backend.cwd = state.cwd
     backend._adopted = {item["was"]: (item["id"], item["pid"], 0) for item in made["commands"]}
     return backend

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import weakref
 from _thread import start_new_thread
+from contextlib import suppress
 from typing import Any
 
 from wasmsand.http.answers import object_of
@@ -47,6 +48,7 @@ class HttpLife(ServedBackend):
 
     def pause(self, running: Running) -> None:
         """See `ServedBackend`."""
+        self._tell_variables()
         self._transport.ask(
             "POST", f"{self._path}/pause", value={"running": running}, seconds=_PAUSE_SECONDS
         )
@@ -57,7 +59,13 @@ class HttpLife(ServedBackend):
 
     def keep_alive(self) -> None:
         """See `ServedBackend`."""
+        with suppress(SandboxError):  # a client can leave a server that does not answer
+            self._tell_variables()
         self._kills = False
+
+    def _tell_variables(self) -> None:
+        """Tell the server the variables that the user has changed."""
+        raise NotImplementedError
 
     def _hand_over(self) -> None:
         """Another object has the sandbox from now on."""

@@ -53,6 +53,8 @@ _LAST_SECONDS: Final = 6.0
 _SESSIONS_SECONDS: Final = 10.0
 """How long to wait for the end of the requests of sessions."""
 _ROOM_TRIES: Final = 4
+_END_SECONDS: Final = 5.0
+"""How long a pause waits until the sandbox has ended in memory."""
 _OTHERS_IDLE_SECONDS: Final = 10.0
 """How long a sandbox of another token was idle before it is paused to make room."""
 
@@ -242,7 +244,8 @@ class Keeping:
         entry.stored_changes = entry.changes
         self._last_states.pop(entry.id, None)
         entry.live, entry.network = None, network
-        self._service.end_in_memory(entry, sandbox)
+        # Whoever needs the place of this sandbox finds it free.
+        await asyncio.wait({self._service.end_in_memory(entry, sandbox)}, timeout=_END_SECONDS)
 
     # Resuming.
 
@@ -339,15 +342,19 @@ class Keeping:
         return False
 
     def _longest_idle(self, owner: str, tried: set[str], *, others: bool) -> Entry | None:
+        """The next sandbox to pause. One that is being stored is taken only if there is no other:
+        `pause` waits for that, which is no use of the sandbox."""
         recent = time.monotonic() - _OTHERS_IDLE_SECONDS
         found = [
             entry
             for entry in self._service.registry
-            if entry.live is not None and not entry.uses and not entry.changing.locked()
+            if entry.live is not None and not entry.uses
             if entry.id not in tried
             if entry.owner.name == owner or (others and entry.last_used < recent)
         ]
-        return min(found, key=lambda entry: entry.last_used, default=None)
+        return min(
+            found, key=lambda entry: (entry.changing.locked(), entry.last_used), default=None
+        )
 
     # Ending.
 

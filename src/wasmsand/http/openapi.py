@@ -63,7 +63,10 @@ def document(routes: tuple[AnyRoute, ...], version: str) -> bytes:
         list(types.values()), ref_template=_REFERENCE
     )
     texts = _field_texts(*_MODULES)
-    texts |= {(CreateSandbox.__name__, option.name): option.help for option in OPTIONS}
+    texts |= {
+        (CreateSandbox.__name__, option.name): option.help.replace("None", "null")
+        for option in OPTIONS
+    }
     for name, schema in components.items():
         kind = next(found for module in _MODULES if (found := getattr(module, name, None)))
         _describe(schema, kind, texts)

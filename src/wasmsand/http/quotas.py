@@ -153,6 +153,9 @@ class Quotas:
     def forget(self, identity: str) -> None:
         """A sandbox or a snapshot has ended."""
 
+    async def settled(self) -> None:
+        """Wait until everybody who counts knows what was released."""
+
     def reserve_sandbox(self, owner: Token, size: int) -> None:
         """Reserve a sandbox that may grow to `size` bytes. Raises `quota_exceeded` or
         `server_full`."""

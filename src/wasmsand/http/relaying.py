@@ -35,6 +35,8 @@ class GuestStream:
         """The stream over `connection`, a connected socket, which it owns."""
         connection.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=connection, limit=PIECE)
+        # `drain` waits until nothing is buffered: `close` loses what is.
+        writer.transport.set_write_buffer_limits(high=0)
         return cls(reader, writer, idle_seconds)
 
     async def read(self) -> bytes:

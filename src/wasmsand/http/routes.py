@@ -7,7 +7,7 @@ new request is a row here and a handler; only the owner of a sandbox may use pat
 
 from __future__ import annotations
 
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from wasmsand.http import file_messages as f
 from wasmsand.http import messages as m
@@ -30,6 +30,7 @@ from wasmsand.http.handlers import (
 )
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
+from wasmsand.http.reference_page import HEADERS, reference_page
 from wasmsand.http.routes_sandboxes import COMMAND, SANDBOX, SANDBOX_ROUTES
 from wasmsand.http.routing import AnyRoute, Call, HttpRoute
 from wasmsand.http.streaming import EVENT_STREAM
@@ -45,10 +46,22 @@ async def _openapi(call: Call[None, None]) -> Response:
     return Response(content, media_type="application/json")
 
 
+async def _docs(call: Call[None, None]) -> Response:
+    version, host = call.service.settings.version, call.request.headers.get("host", "")
+    page = await call.in_file_thread(lambda: reference_page(document(ROUTES, version), host))
+    return HTMLResponse(page, headers=HEADERS)
+
+
+async def _to_docs(_call: Call[None, None]) -> Response:
+    return RedirectResponse("/docs", 307)
+
+
 ROUTES: tuple[AnyRoute, ...] = (
     # The server.
     HttpRoute("GET", "/healthz", server.health, "Check the server's health", m.Health, public=True),
     HttpRoute("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
+    HttpRoute("GET", "/docs", _docs, "This document as a page", "text/html", public=True),
+    HttpRoute("GET", "/", _to_docs, "Go to the page", "*/*", status=307, public=True),
     HttpRoute("GET", "/metrics", server.metrics, "Metrics for Prometheus", CONTENT_TYPE),
     HttpRoute(
         "GET",

@@ -280,12 +280,13 @@ class Service:
         except StoreError as error:
             log.error("%s", error)
 
-    def end_in_memory(self, entry: Entry, sandbox: ServedSandbox) -> None:
-        """A sandbox was paused: free its memory, and that of its stored snapshots."""
+    def end_in_memory(self, entry: Entry, sandbox: ServedSandbox) -> asyncio.Future[None]:
+        """A sandbox was paused: free its memory, and that of its stored snapshots. Its quota is
+        free when the result is done."""
         for kept in entry.snapshots.values():
             self.drop_from_memory(entry.owner, kept)
         entry.account.end(time.monotonic())
-        self._end_live(entry, sandbox)
+        return self._end_live(entry, sandbox)
 
     def drop_from_memory(self, owner: Token, kept: ServedSnapshot) -> None:
         """Free the memory of a stored snapshot."""

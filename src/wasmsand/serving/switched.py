@@ -1,8 +1,9 @@
 """A connection that has left HTTP: bytes in both directions, such as a WebSocket.
 
 Owns `Switched`. Rules: used on the event loop only. If one side does not read, the other one waits:
-at most two pieces are buffered in each direction. The connection's own limits (number, owner,
-unread output) stay in force.
+at most two pieces are buffered in each direction. `write` returns when the system has all of the
+data, so that nothing is lost if the connection is then aborted. The connection's own limits
+(number, owner, unread output) stay in force.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class Switched:
         self, transport: asyncio.Transport, drain: Callable[[], Awaitable[None]], first: bytes
     ) -> None:
         """`drain` waits until the client has read; `first` was received before the switch."""
+        transport.set_write_buffer_limits(high=0)  # `drain` waits until nothing is buffered
         self._transport = transport
         self._drain = drain
         self._reader = asyncio.StreamReader(PIECE)
@@ -49,7 +51,7 @@ class Switched:
         return await self._reader.read(PIECE)
 
     async def write(self, data: bytes) -> None:
-        """Send data to the client."""
+        """Send data to the client. The system has all of it when this returns."""
         if self._transport.is_closing():
             raise ConnectionResetError
         self._transport.write(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
@@ -168,7 +169,10 @@ async def kill(call: Call[None, None]) -> Killed:
     if call.service.registry.take(entry):
         # The sandbox is out of the registry. Wait briefly for its end, so that a client that
         # creates another one right after finds its quota free.
-        await asyncio.wait({call.service.end(entry, "killed")}, timeout=_END_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_END_SECONDS):
+                await asyncio.wait({call.service.end(entry, "killed")})
+                await call.service.quotas.settled()
     return Killed()
 
 

@@ -15,6 +15,8 @@ from wasmsand.http.quotas import Quotas
 from wasmsand.http.tokens import Token
 from wasmsand.http.workers.channel import Caller
 
+_NOTHING = ""
+"""A call that only has its place in the order."""
 _Call = tuple[str, dict[str, Any], "asyncio.Future[None] | None"]
 
 
@@ -32,7 +34,8 @@ class WorkerQuotas(Quotas):
             name, values, done = self._calls.get()
             error: Exception | None = None
             try:
-                self._ledger.call(name, **values)
+                if name != _NOTHING:
+                    self._ledger.call(name, **values)
             except Exception as raised:
                 error = raised
             if done is not None:
@@ -53,6 +56,12 @@ class WorkerQuotas(Quotas):
                 lambda late: None if late.exception() else self._tell(undo, owner, size)
             )
             raise
+
+    async def settled(self) -> None:
+        """See `Quotas`."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._calls.put((_NOTHING, {}, done))
+        await done
 
     def _tell(self, name: str, owner: Token, size: int) -> None:
         self._calls.put((name, {"owner": owner.name, "size": size}, None))

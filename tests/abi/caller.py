@@ -179,6 +179,9 @@ class PythonEngine:
     def is_compiled(self, key: str) -> bool:
         return True
 
+    def keep_compiled(self, key: str) -> None:
+        pass
+
     def comes_compiled(self, key: str) -> bool:
         return False
 

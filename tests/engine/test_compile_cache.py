@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -244,6 +245,18 @@ def test_the_least_recently_used_transient_modules_are_dropped(
         True,
     ]
     assert engine.is_compiled(KEY)
+
+
+def test_a_transient_module_of_the_image_is_kept_when_others_are_dropped(
+    new_engine: Callable[[], WasmtimeEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compile_cache, "TRANSIENT_ENTRIES_MAX", 1)
+    for use in (lambda engine: engine.keep_compiled(KEY), lambda engine: run(engine, never)):
+        load_transient(new_engine(), WASM)
+        use(new_engine())
+        load_transient(new_engine(), other_module(1))  # drops the transient entry
+        assert new_engine().is_compiled(KEY)
+        shutil.rmtree(tmp_path / "modules")
 
 
 def test_transient_modules_have_a_limit_of_bytes(

@@ -22,7 +22,7 @@ from wasmsand.kernel.process.rlimits import (
 
 @pytest.fixture
 def limits() -> ResourceLimits:
-    return ResourceLimits(Limits(max_processes=10, max_open_files=20))
+    return ResourceLimits.of_sandbox(Limits(max_processes=10, max_open_files=20))
 
 
 def test_the_sandboxs_limits_are_the_first_rlimits(limits: ResourceLimits) -> None:

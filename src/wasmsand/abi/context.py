@@ -23,6 +23,8 @@ class ProcessEnded(GuestUnwind):
 class ProcessContext:
     """The caller: its process and thread, its memory, its kernel."""
 
+    __deletable__ = ("memory",)  # for mypyc: the guest drops it at its end
+
     kernel: Kernel
     process: Process
     thread: Thread

@@ -245,6 +245,10 @@ class Engine(GuestThreads, Protocol):
     def is_compiled(self, key: str) -> bool:
         """Whether `load` returns at once: it neither compiles nor checks a file."""
 
+    def keep_compiled(self, key: str) -> None:
+        """The module belongs to the image: if it was compiled for a guest, which had the same
+        program first, keep the result for good."""
+
     def comes_compiled(self, key: str) -> bool:
         """Whether an installed package brings this module, compiled for this engine."""
 

@@ -147,7 +147,7 @@ class Kernel:
             fds=FdTable(0),
             cwd=self.namespace.root,
             identity=Identity.of(0, 0),
-            rlimits=ResourceLimits(self.limits),
+            rlimits=ResourceLimits.of_sandbox(self.limits),
             start_ns=self.clock.boot_ns,
         )
         assert init.pid == INIT_PID
@@ -170,7 +170,7 @@ class Kernel:
             fds=FdTable(self.limits.max_open_files, self.ledger),
             cwd=cwd,
             identity=identity,
-            rlimits=ResourceLimits(self.limits),
+            rlimits=ResourceLimits.of_sandbox(self.limits),
             start_ns=self.clock.monotonic(),
         )
         self.namespace.retain(cwd)

@@ -115,10 +115,10 @@ class Charge:
         "_instance",
         "_ledger",
         "_limit",
+        "_measured_on",
         "_own",
         "_seen",
         "_size",
-        "_thread",
         "account",
         "left",
     )
@@ -149,7 +149,7 @@ class Charge:
         self._seen = monotonic_ns()
         """When its stacks were last measured."""
         self._limit = -1
-        self._thread: int | None = None
+        self._measured_on: int | None = None
         """The host's thread that runs it; None before it runs."""
         self._faults = 0
         """The page faults of that thread when it asked last."""
@@ -167,7 +167,7 @@ class Charge:
     def begin(self) -> None:
         """The guest's own thread is about to run it."""
         if self.account.image:
-            self._thread = get_ident()
+            self._measured_on = get_ident()
             self._faults = self._control.page_faults()
 
     def account_of_copy(self) -> MemoryAccount:
@@ -199,10 +199,10 @@ class Charge:
         another thread, which has faults of its own."""
         account = self.account
         if account.image:
-            if self._thread is None:
+            if self._measured_on is None:
                 account.may_have_written(account.image)
                 return
-            if self._thread != get_ident():
+            if self._measured_on != get_ident():
                 return
             now = self._control.page_faults()
             account.may_have_written((now - self._faults) * _PAGE)

@@ -61,6 +61,8 @@ def _signal_flag(instance: Instance) -> int | None:
 class Guest(CallContext):
     """One thread of a process and its program."""
 
+    __deletable__ = ("driver",)  # for mypyc
+
     driver: Driver
     """Set by the driver before it runs the guest."""
 

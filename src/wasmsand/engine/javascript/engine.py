@@ -287,6 +287,9 @@ class JavaScriptEngine:
         """Whether `load` would need no compilation."""
         return key in self._modules
 
+    def keep_compiled(self, key: str) -> None:
+        """All compiled modules are kept alike."""
+
     def comes_compiled(self, key: str) -> bool:
         """Nothing comes compiled: the host's own compiler is quick."""
         return False

@@ -123,6 +123,14 @@ class CompileCache:
                 os.utime(path)  # mark it as recently used
         return path
 
+    def keep(self, key: str) -> None:
+        """If this module is only a transient entry, because a guest had the same program first,
+        keep it for good."""
+        path, transient = self._path(key), self._transient_path(key)
+        with contextlib.suppress(OSError):  # usually there is no transient entry
+            if not path.exists() and not self._distrust(transient.parent):
+                os.link(transient, path)
+
     def store(self, key: str, content: bytes) -> Path | None:
         """Write an entry, replacing an old one; None if the cache is not writable."""
         entry = self.begin(key)

@@ -124,6 +124,7 @@ class WasmtimeEngine:
             with turn:
                 module = self._recall(key)
                 if module is None:
+                    self._cache.keep(key)
                     compiled = self._open(key) or self._compile(key, read())
                     module = self._remember(key, compiled)
                 return module
@@ -153,6 +154,10 @@ class WasmtimeEngine:
             if key in self._loaded:
                 return True
         return self._cache.find(key) is not None or self._shipped.is_checked(key)
+
+    def keep_compiled(self, key: str) -> None:
+        """See `protocol.Engine`."""
+        self._cache.keep(key)
 
     def comes_compiled(self, key: str) -> bool:
         """See `protocol.Engine`."""

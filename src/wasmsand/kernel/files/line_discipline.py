@@ -202,7 +202,7 @@ class LineDiscipline:
             if termios.lflag & ECHO and len(echo) < TERMINAL_ECHO_MAX:
                 self._echo(byte, termios, echo)
                 echo.append(10)
-                for typed in self._line:
+                for typed in bytes(self._line):
                     self._echo(typed, termios, echo)
         else:
             return False

@@ -27,14 +27,14 @@ _RECORD: Final = Struct("<IiiII20xi84x")
 class SignalFile(OpenFile):
     """A signalfd."""
 
-    __slots__ = ("_stat", "_thread", "wanted")
+    __slots__ = ("_stat", "_watched", "wanted")
 
     kind: ClassVar[str] = "anon_inode:[signalfd]"
     cost: ClassVar[int] = EVENT_FILE_COST
 
     def __init__(self, thread: Thread, wanted: int, flags: int, stat: Stat) -> None:
         super().__init__(O_RDWR | flags)
-        self._thread = thread
+        self._watched = thread
         self.wanted = wanted
         """The mask of signals that a read takes."""
         self._stat = stat
@@ -43,20 +43,20 @@ class SignalFile(OpenFile):
         most = count // _RECORD.size
         if not most:
             raise KernelError(Errno.EINVAL)
-        signals = self._thread.signals
+        signals = self._watched.signals
         records: list[bytes] = []
         while len(records) < most and (signo := signals.next_deliverable(self.wanted)):
             info = signals.take(signo)
             records.append(_RECORD.pack(signo, 0, info.code, info.pid, info.uid, info.status))
         if not records:
-            raise self.wait_or_fail(self._thread.signal_queue)
+            raise self.wait_or_fail(self._watched.signal_queue)
         return b"".join(records)
 
     def poll(self) -> int:
-        return POLLIN | POLLRDNORM if self._thread.signals.pending & self.wanted else 0
+        return POLLIN | POLLRDNORM if self._watched.signals.pending & self.wanted else 0
 
     def queues(self) -> tuple[WaitQueue, ...]:
-        return (self._thread.signal_queue,)
+        return (self._watched.signal_queue,)
 
     def stat(self) -> Stat:
         return self._stat

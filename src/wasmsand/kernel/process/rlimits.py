@@ -34,9 +34,17 @@ class ResourceLimits:
 
     __slots__ = ("_ceilings", "_limits")
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = list(_defaults(limits.max_processes, limits.max_open_files))
-        self._ceilings = {NPROC: limits.max_processes, NOFILE: limits.max_open_files}
+    def __init__(self, limits: list[Limit], ceilings: dict[int, int]) -> None:
+        self._limits = limits
+        self._ceilings = ceilings
+
+    @staticmethod
+    def of_sandbox(limits: Limits) -> ResourceLimits:
+        """The limits of a process that the host starts."""
+        return ResourceLimits(
+            list(_defaults(limits.max_processes, limits.max_open_files)),
+            {NPROC: limits.max_processes, NOFILE: limits.max_open_files},
+        )
 
     def get(self, resource: int) -> Limit:
         """The limit of `resource`; EINVAL if there is none."""
@@ -72,10 +80,7 @@ class ResourceLimits:
 
     def copy(self) -> ResourceLimits:
         """A copy for a forked child."""
-        child = object.__new__(ResourceLimits)
-        child._limits = list(self._limits)
-        child._ceilings = self._ceilings
-        return child
+        return ResourceLimits(list(self._limits), self._ceilings)
 
 
 @lru_cache(maxsize=64)

@@ -54,7 +54,7 @@ class FileContent(ChunkTable):
     def fork(self) -> FileContent:
         """A copy that shares its chunks with this content. Only the copy may be written from now
         on."""
-        twin = FileContent.__new__(FileContent)
+        twin = FileContent()
         twin.size = self.size
         twin.chunks = dict(self.chunks) if self.chunks else NO_CHUNKS
         twin.order = self.order.copy() if self.order else NO_ORDER

@@ -10,7 +10,6 @@ no difference. Mistakes raise `ValueError`: they are the host's, not a guest's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from wasmsand.kernel.flags import S_IFCHR, S_IFLNK, S_IFREG
 from wasmsand.kernel.limits import NAME_MAX
@@ -18,6 +17,7 @@ from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.image_data import ImageData, Sliceable
 from wasmsand.kernel.vfs.inode import (
     DirectoryInode,
+    Entries,
     FileInode,
     Inode,
     SpecialInode,
@@ -64,7 +64,7 @@ class ImageBuilder:
         `fill` receives a builder that knows only this directory, under its full path.
         """
         path = _normal(path)
-        directory = _UnreadDirectory(0o755, 0, 0, self._time)
+        directory = DirectoryInode(0o755, 0, 0, self._time)
         directory.nlink += subdirs
         self._add(path, directory)
         self._parent_of(path).nlink += 1
@@ -72,7 +72,7 @@ class ImageBuilder:
         self._next_ino += inodes
         ino = self._by_path[path]
 
-        def read() -> dict[bytes, tuple[int, int]]:
+        def read() -> Entries:
             part = ImageBuilder(self._time)
             stand_in = DirectoryInode(0o755, 0, 0, self._time)
             part._inodes = {ino: stand_in}
@@ -88,7 +88,7 @@ class ImageBuilder:
             directory.next_cookie = stand_in.next_cookie
             return stand_in.entries
 
-        directory.read = read
+        directory.unread = read
 
     def add_file(
         self,
@@ -178,33 +178,6 @@ class ImageBuilder:
         if not isinstance(parent, DirectoryInode):
             raise ValueError(f"{_dirname(path)!r} is not a directory")
         return parent
-
-
-class _UnreadDirectory(DirectoryInode):
-    """A directory whose entries are read on first access."""
-
-    __slots__ = ("read",)
-
-    def __init__(self, mode: int, uid: int, gid: int, now: int) -> None:
-        self.read: Callable[[], dict[bytes, tuple[int, int]]] | None = None
-        super().__init__(mode, uid, gid, now)
-
-    # The base class's slot stores the entries that were read.
-    @property
-    def entries(self) -> dict[bytes, tuple[int, int]]:
-        read = self.read
-        if read is not None:
-            _PLAIN_ENTRIES.__set__(self, read())
-            self.read = None
-        known: dict[bytes, tuple[int, int]] = _PLAIN_ENTRIES.__get__(self)
-        return known
-
-    @entries.setter
-    def entries(self, entries: dict[bytes, tuple[int, int]]) -> None:
-        _PLAIN_ENTRIES.__set__(self, entries)
-
-
-_PLAIN_ENTRIES: Any = DirectoryInode.__dict__["entries"]
 
 
 def _normal(path: bytes) -> bytes:

@@ -8,10 +8,16 @@ everything else (that hard link may have been removed).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar, Final
+
 from wasmsand.kernel.flags import S_IFDIR
 from wasmsand.kernel.vfs.content import FileContent
 
-_REMOVED_KEPT = 64
+_REMOVED_KEPT: Final = 64
+
+Entries = dict[bytes, tuple[int, int]]
+"""A directory's names: each with its inode number and its cookie."""
 
 
 class Inode:
@@ -70,9 +76,8 @@ class FileInode(Inode):
         self.owns_content = True
 
     def copy(self) -> FileInode:
-        twin = FileInode.__new__(FileInode)
+        twin = FileInode(self.mode, self.uid, self.gid, 0, self.content)
         twin._copy_attributes(self)
-        twin.content = self.content
         twin.owns_content = False
         return twin
 
@@ -87,25 +92,39 @@ class FileInode(Inode):
 class DirectoryInode(Inode):
     """A directory: name to (inode number, cookie), in ascending order of cookies."""
 
-    __slots__ = ("entries", "next_cookie", "removed")
+    __slots__ = ("_entries", "next_cookie", "removed", "unread")
 
-    FIRST_COOKIE = 3
+    FIRST_COOKIE: ClassVar[int] = 3
     """1 and 2 belong to '.' and '..'."""
 
     def __init__(self, mode: int, uid: int, gid: int, now: int) -> None:
         super().__init__(mode | S_IFDIR, uid, gid, now)
         self.nlink = 2
-        self.entries: dict[bytes, tuple[int, int]] = {}
+        self._entries: Entries = {}
+        self.unread: Callable[[], Entries] | None = None
+        """Reads the entries when they are first used: for large directories of an image."""
         self.next_cookie = self.FIRST_COOKIE
         self.removed = 0
         """Names removed since `entries` was last rebuilt."""
 
+    @property
+    def entries(self) -> Entries:
+        """The names in it."""
+        read = self.unread
+        if read is not None:
+            self._entries = read()
+            self.unread = None
+        return self._entries
+
+    @entries.setter
+    def entries(self, entries: Entries) -> None:
+        self._entries = entries
+
     def copy(self) -> DirectoryInode:
-        twin = DirectoryInode.__new__(DirectoryInode)
+        twin = DirectoryInode(self.mode, self.uid, self.gid, 0)
         twin._copy_attributes(self)
-        twin.entries = dict(self.entries)
+        twin._entries = dict(self.entries)
         twin.next_cookie = self.next_cookie
-        twin.removed = 0
         return twin
 
     def add(self, name: bytes, ino: int) -> None:
@@ -133,9 +152,8 @@ class SymlinkInode(Inode):
         self.target = target
 
     def copy(self) -> SymlinkInode:
-        twin = SymlinkInode.__new__(SymlinkInode)
+        twin = SymlinkInode(self.mode, self.uid, self.gid, 0, self.target)
         twin._copy_attributes(self)
-        twin.target = self.target
         return twin
 
 
@@ -149,9 +167,8 @@ class SpecialInode(Inode):
         self.rdev = rdev
 
     def copy(self) -> SpecialInode:
-        twin = SpecialInode.__new__(SpecialInode)
+        twin = SpecialInode(self.mode, self.uid, self.gid, 0, self.rdev)
         twin._copy_attributes(self)
-        twin.rdev = self.rdev
         return twin
 
 

@@ -44,7 +44,6 @@ class LazyTree(TreeFs):
 
     type_name = "hostfs"
     has_unnamed_files = False
-    _table: LazyTable
 
     def __init__(
         self, outside: OutsideTree, limits: Limits, now_ns: Callable[[], int],
@@ -57,7 +56,7 @@ class LazyTree(TreeFs):
         upper = base.layers[:-1] if base is not None else ()
         first = FrozenTree((*upper, lower), base.next_ino if base else 2, 2)
         super().__init__(first, limits, now_ns)
-        self._table = LazyTable(first)
+        self._table = self._view = LazyTable(first)
         self._get = self._table.get
         self._lower = lower
         self._places: dict[int, Place] = {ROOT_INO: root}
@@ -106,7 +105,7 @@ class LazyTree(TreeFs):
         ino = self._numbers.get(facts.key)
         if ino is None:
             ino = SHARED_INO + (facts.key[1] & _NUMBER_MASK)
-            while ino in self._lower or self._table.is_changed(ino):
+            while ino in self._lower or self._view.is_changed(ino):
                 ino += 1 << 47
             self._numbers[facts.key] = ino
         place = self._places.get(ino)
@@ -115,11 +114,11 @@ class LazyTree(TreeFs):
         elif (place.facts.mode ^ facts.mode) & S_IFMT:  # the host has reused the number
             self._forget(ino)
             return self._adopt(parent, name, facts, checked)
-        elif not self._table.is_changed(ino):  # else remember what the sandbox has changed
+        elif not self._view.is_changed(ino):  # else remember what the sandbox has changed
             self._learn_facts(ino, place, facts, checked)
             if not place.pinned:
                 place.parent, place.name = above, name
-        if not self._table.is_changed(ino):
+        if not self._view.is_changed(ino):
             inode = self._put(ino, facts)
             inode.parent, inode.name = parent, name
         return ino
@@ -132,7 +131,7 @@ class LazyTree(TreeFs):
     def _update(self, ino: int, place: Place, facts: Facts) -> None:
         """An object has new facts."""
         self._learn_facts(ino, place, facts, self._outside.seen_at())
-        if not self._table.is_changed(ino):
+        if not self._view.is_changed(ino):
             self._put(ino, facts)
 
     def _forget(self, ino: int) -> None:
@@ -158,7 +157,7 @@ class LazyTree(TreeFs):
         place = self._places.get(ino)
         if place is None:  # created in the sandbox
             return self._directory(ino)
-        changed = self._table.is_changed(ino)
+        changed = self._view.is_changed(ino)
         try:
             if ino in self._loading:
                 self._go_on_loading(ino, place)
@@ -230,7 +229,7 @@ class LazyTree(TreeFs):
                 if self._loading.get(ino) is not loading:
                     return  # finished or forgotten by another call meanwhile
         del self._loading[ino]
-        if not place.is_loaded and self._table.is_changed(ino):
+        if not place.is_loaded and self._view.is_changed(ino):
             # It was moved or its mode was changed before its names were known.
             own = self._own_directory(ino)
             for name, (child, _) in self._own_lower(ino).entries.items():
@@ -284,7 +283,7 @@ class LazyTree(TreeFs):
         while waiting:
             ino = waiting.pop()
             inode = self._lower.get(ino)
-            if ino in self._users or self._table.is_changed(ino) or self._places[ino].pinned:
+            if ino in self._users or self._view.is_changed(ino) or self._places[ino].pinned:
                 continue
             if isinstance(inode, DirectoryInode):
                 for child, _ in inode.entries.values():
@@ -309,13 +308,13 @@ class LazyTree(TreeFs):
 
     def _unload(self, ino: int) -> None:
         directory, place = self._lower.get(ino), self._places[ino]
-        if self._table.is_changed(ino) or not isinstance(directory, DirectoryInode):
+        if self._view.is_changed(ino) or not isinstance(directory, DirectoryInode):
             return
         if place.pinned or ino in self._loading:
             return
         for child, _ in directory.entries.values():
             below = self._places.get(child)
-            if child in self._users or self._table.is_changed(child):
+            if child in self._users or self._view.is_changed(child):
                 return
             if below is not None and (below.is_loaded or below.pinned):
                 return
@@ -358,7 +357,7 @@ class LazyTree(TreeFs):
     def _recheck(self, ino: int) -> None:
         """Look again at an object, unless it was changed in the sandbox."""
         place = self._places.get(ino)
-        if place is None or place.pinned or self._table.is_changed(ino):
+        if place is None or place.pinned or self._view.is_changed(ino):
             return
         if place.checked < self._outside.since():
             self._update(ino, place, self._outside.facts(place))

@@ -195,7 +195,7 @@ class OverlayTree(LazyTree):
         super()._see_entry(ino, directory, name, facts, at)
 
     def _has_changes(self, ino: int) -> bool:
-        return self._table.is_changed(ino) or ino in self._directories_with_changes()
+        return self._view.is_changed(ino) or ino in self._directories_with_changes()
 
     def release(self, ino: int) -> None:
         TreeFs.release(self, ino)
@@ -206,7 +206,7 @@ class OverlayTree(LazyTree):
     def give_back_space(self) -> None:
         """The tree is no longer used: free what its changes were charged."""
         newest: Layer = {}
-        for layer in reversed((self._table.top, *self._table.upper_layers)):
+        for layer in reversed((self._table.top, *self._view.upper_layers)):
             newest.update(layer)
         for ino, inode in newest.items():
             if inode is REMOVED:
@@ -268,7 +268,7 @@ class OverlayTree(LazyTree):
                     yield OverlayChange(path, child, place)
                     continue
                 is_directory = isinstance(self._get(child), DirectoryInode)
-                if self._table.is_changed(child):
+                if self._view.is_changed(child):
                     yield OverlayChange(path, child, self._places[child])
                 if is_directory and child in concerned:
                     below.append((path + b"/", child))
@@ -277,7 +277,7 @@ class OverlayTree(LazyTree):
     def _directories_with_changes(self) -> set[int]:
         """Every directory of the view below which an inode was changed."""
         found: set[int] = set()
-        for layer in (self._table.top, *self._table.upper_layers):
+        for layer in (self._table.top, *self._view.upper_layers):
             for number in layer:
                 ino = number
                 while ino in self._lower and ino not in found:

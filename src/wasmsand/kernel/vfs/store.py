@@ -47,7 +47,6 @@ class TreeStore(FileSystem):
     """Inodes over a frozen tree."""
 
     type_name = "tmpfs"
-    root_ino = ROOT_INO
 
     def __init__(
         self,
@@ -55,6 +54,7 @@ class TreeStore(FileSystem):
         limits: Limits | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
+        self.root_ino = ROOT_INO
         self.limits = limits or Limits()
         self._now = now_ns
         self._table = InodeTable(base)

@@ -204,7 +204,7 @@ def _identity(fields: Fields) -> Identity:
 
 def _limits(fields: Fields, limits: Limits) -> ResourceLimits:
     """The saved limits, or the sandbox's if these are lower."""
-    made = ResourceLimits(limits)
+    made = ResourceLimits.of_sandbox(limits)
     saved = fields.items("limits", COUNT)
     if len(saved) != COUNT:
         raise StateRejected("damaged: limits is wrong")

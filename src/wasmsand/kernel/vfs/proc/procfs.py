@@ -150,10 +150,10 @@ class ProcFs(FileSystem):
     """/proc for one sandbox."""
 
     type_name = "proc"
-    root_ino = _pack(NodeKind.SYSTEM, 0, 0)
     has_descriptors = True
 
     def __init__(self, source: ProcSource, namespace: NodeOperations) -> None:
+        self.root_ino = _pack(NodeKind.SYSTEM, 0, 0)
         self._source = source
         self._namespace = namespace
         self._texts: dict[int, bytes] = {}

@@ -51,7 +51,7 @@ help:
 	@echo '  make docs          build the documentation site in build/site; fail on a broken link'
 	@echo '  make wheel         build dist/*.whl: the programs, portable and compiled for this kind of machine'
 	@echo '  make web           build the npm package and the playground in web/; needs npm and a built user space'
-	@echo '  make web-test      test the package under Node 24 and in Chromium'
+	@echo '  make web-test      test the package under Node 24, in Chromium, and in Firefox if it is there'
 	@echo '  make clean         remove generated files (not the build cache: wasmsand build --clean)'
 	@echo
 	@echo 'Then: .venv/bin/wasmsand --help'

@@ -27,8 +27,9 @@ Written by `python scripts/option_table.py` from `src/wasmsand/sdk/options.py`; 
 arguments (`SandboxOptions` has no `isolation`). The columns JSON-RPC, HTTP and command line give
 the name of an option in `create` of [JSON-RPC](../protocols/json-rpc.md), in
 `POST /v1/sandboxes` of [HTTP](../protocols/http.md), and in `wasmsand run`, `shell`, `python` and
-`mcp`. `-` means that the option cannot be set there. `wasm-sandbox` has only `--memory-limit`, in
-megabytes.
+`mcp`. `-` means that the option cannot be set there. These commands also have `--timeout`, in
+seconds; `wasmsand run` has `--mode`, and `wasmsand mcp` and `serve` have `--isolation`.
+`wasm-sandbox` has only `--memory-limit`, in megabytes, and `--mode`.
 
 | option | value | default | JSON-RPC | HTTP | command line | meaning |
 |---|---|---|---|---|---|---|

@@ -37,6 +37,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             continue
         if not engine.is_compiled(program.sha256):
             engine.load(program.sha256, program.read)
+        engine.keep_compiled(program.sha256)
         names = [path.name for path in known.glob(f"{program.sha256}-*.cwasm")]
         if program.prepared is not None:
             names.append(f"{program.prepared.memory.sha256}.memory")

@@ -151,6 +151,8 @@ def test_the_host_file_is_not_changed(tmp_path: Path) -> None:
             b"wasmsand: no-such-program: command not found",
         ),
         (["run", "no-such-program"], 127, b"no-such-program: command not found"),
+        (["run", "node", "x.js"], 127, b"node: command not found\nhint: there is no Node.js"),
+        (["run", "apt-get", "install", "vim"], 127, b"\nhint: the sandbox has no package manager"),
         (["run", "echo hi", "--timeout", "1"], 127, b"options of wasmsand come before it"),
         (["run", "/etc/passwd", "x"], 126, b"cannot run /etc/passwd: EACCES"),
         (["nonsense"], 2, b"there is no command 'nonsense'"),
@@ -162,6 +164,14 @@ def test_mistakes_are_named(words: list[str], status: int, message: bytes) -> No
     assert result.returncode == status
     assert message in result.stderr
     assert b"Traceback" not in result.stderr
+
+
+def test_a_hint_of_a_saved_sandbox_cannot_control_the_terminal(tmp_path: Path) -> None:
+    file = str(tmp_path / "m.wsand")
+    hints = r"printf 'node\t\033]0;title\007\033[31mred\n' | sudo tee /usr/share/wasmsand/hints"
+    assert wasmsand("run", "--save", file, hints).returncode == 0
+    result = wasmsand("run", "--load", file, "node", "x.js")
+    assert result.stderr == b"wasmsand: node: command not found\nhint: ]0;title[31mred\n"
 
 
 def test_output_comes_while_the_command_runs() -> None:

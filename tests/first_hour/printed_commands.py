@@ -1,16 +1,14 @@
 """The commands that a document prints for a terminal.
 
-Owns finding them: lines that begin with `$ ` in a code block without a language, with the lines
-that continue them (`> `). Rules: a command that the test cannot run is named in `NOT_RUN`, with the
-reason; all others are run.
+Owns finding them: lines that begin with `$ ` or `wasmsand ` in a code block without a language,
+with the lines that continue them (`> `). Rules: a command that the test cannot run is named in
+`NOT_RUN`, with the reason; all others are run.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from pathlib import Path
-
-_BLOCK = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 NOT_RUN = {
     "wasmsand shell": "interactive",
@@ -18,6 +16,7 @@ NOT_RUN = {
     "wasmsand run top": "needs a terminal",
     "wasmsand serve &": "runs in the background; the test starts a server itself",
     "wasmsand run --port": "serves until it is interrupted",
+    "wasmsand mcp --http": "serves until it is interrupted",
     "--allow-net": "reaches hosts outside",
     "export ": "the test sets the variable itself",
 }
@@ -27,13 +26,22 @@ NOT_RUN = {
 def printed_commands(document: Path) -> list[str]:
     """The commands of a document, in order."""
     found: list[str] = []
-    for block in _BLOCK.findall(document.read_text(encoding="utf-8")):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                found.append(line.removeprefix("$ "))
-            elif line.startswith("> ") and found:
-                found[-1] += "\n" + line.removeprefix("> ")
+    for line in _lines(document.read_text(encoding="utf-8")):
+        if line.startswith(("$ ", "wasmsand ")):
+            found.append(line.removeprefix("$ "))
+        elif line.startswith("> ") and found:
+            found[-1] += "\n" + line.removeprefix("> ")
     return found
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of the code blocks without a language."""
+    block: str | None = None
+    for line in text.splitlines():
+        if line.startswith("```"):
+            block = line if block is None else None
+        elif block == "```":
+            yield line
 
 
 def reason_against(command: str) -> str | None:

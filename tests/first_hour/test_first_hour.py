@@ -21,7 +21,13 @@ from tests.cli.user import User
 from tests.first_hour.printed_commands import NOT_RUN, printed_commands, reason_against
 from tests.wheel.installation import Installation
 
-COMMAND_PAGES = ("quickstart.md", "guides/cli.md")
+COMMAND_PAGES = (
+    "quickstart.md",
+    "guides/cli.md",
+    "guides/hosts.md",
+    "guides/mcp.md",
+    "guides/mounts.md",
+)
 
 
 @pytest.fixture
@@ -66,6 +72,7 @@ def test_the_commands_of_the_pages_run_as_printed(
 ) -> None:
     """In order, in one directory, with the files that they name."""
     work = tmp_path / "work"
+    (home / "src/app").mkdir(parents=True)
     (work / "src").mkdir(parents=True)
     (work / "src/app.py").write_text("print(1)\n")
     (work / "Makefile").write_text("test:\n\techo tested\n")

@@ -60,6 +60,13 @@ def test_python_is_named_with_its_version_and_packages(sandbox: Sandbox) -> None
     assert "The standard library and humanize can be imported." in text
 
 
+def test_every_package_that_is_named_can_be_installed(sandbox: Sandbox) -> None:
+    text = described(SandboxTools(sandbox))["sandbox_python"]
+    named = text.partition("adds, without network: ")[2].partition(" and others.")[0].split(", ")
+    assert len(named) > 10
+    assert sandbox.commands.run(["pip", "install", "-q", *named]).exit_code == 0
+
+
 def test_no_field_is_left_open_and_nothing_is_filled_twice(sandbox: Sandbox) -> None:
     with Sandbox(cwd="/srv/{network}") as odd:
         text = str(SandboxTools(odd, max_copies=1, index_installs=True).anthropic())

@@ -73,6 +73,17 @@ def test_values_too_large_to_carry_are_only_shown(sandbox: Sandbox) -> None:
         assert session.run("1 << 5000").value is None
 
 
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (PythonError("ValueError", "no\nsuch", "..."), "ValueError: no\nsuch"),
+        (PythonError("KeyboardInterrupt", "", "..."), "KeyboardInterrupt"),
+    ],
+)
+def test_an_exception_as_text_is_what_python_prints_last(error: PythonError, shown: str) -> None:
+    assert str(error) == shown
+
+
 def test_an_exception_is_a_result_with_its_traceback(sandbox: Sandbox) -> None:
     with sandbox.python() as session:
         session.run("def half(n):\n    return 1 / n")

@@ -46,6 +46,8 @@ class _Words:
     metavar: str
     type: Callable[[str], object]
     repeats: bool = False
+    help: str = ""
+    """Replaces the help of the option, which has the words of Python."""
 
 
 _WORDS: Mapping[OptionKind, _Words] = {
@@ -53,9 +55,21 @@ _WORDS: Mapping[OptionKind, _Words] = {
     OptionKind.VARIABLES: _Words("NAME=VALUE", values.variable, repeats=True),
     OptionKind.GUEST_DIRECTORY: _Words("DIR", values.absolute_path),
     OptionKind.HOST_DIRECTORY: _Words("DIR", str),
-    OptionKind.PACKAGES: _Words("NAME", str, repeats=True),
+    OptionKind.PACKAGES: _Words(
+        "NAME",
+        str,
+        repeats=True,
+        help="Python package that can be imported from the start, with its dependencies, such as "
+        "numpy or 'pandas>=3'; all means all packages of the image",
+    ),
     OptionKind.NETWORK: _Words("RULE", str, repeats=True),
-    OptionKind.MOUNTS: _Words("HOST:GUEST[:ro|rw|overlay]", values.mount, repeats=True),
+    OptionKind.MOUNTS: _Words(
+        "HOST:GUEST[:ro|rw|overlay]",
+        values.mount,
+        repeats=True,
+        help="show a directory of this machine in the sandbox: read-only (the default), rw to "
+        "change it, or overlay to let changes end with the sandbox",
+    ),
 }
 """The syntax of each kind of option."""
 
@@ -76,7 +90,7 @@ def add_sandbox_options(parser: argparse.ArgumentParser, table: Iterable[Option]
         shown = " (repeatable)" if words.repeats else ""
         if not words.repeats and option.default is not None:
             default = values.shown_bytes(option.default) if is_size else option.default
-            shown = f" (default: {default}{', such as 64K, 512M, 2G' if is_size else ''})"
+            shown = f" (default: {default}{'; units are K, M and G' if is_size else ''})"
         parser.add_argument(
             *filter(None, (option.flag, option.short_flag)),
             dest=option.name,
@@ -84,7 +98,7 @@ def add_sandbox_options(parser: argparse.ArgumentParser, table: Iterable[Option]
             type=values.byte_count if is_size else words.type,
             action="append" if words.repeats else "store",
             default=[] if words.repeats else option.default,
-            help=option.help.replace("%", "%%") + shown,
+            help=(words.help or option.help).replace("%", "%%") + shown,
         )
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from wasmsand.sdk.command_handle import CommandHandle
     from wasmsand.sdk.sandbox import Sandbox
 
+_HINTS = "/usr/share/wasmsand/hints"
+"""The file of the image from which bash tells what to use instead of absent programs."""
+_ADVICE_LENGTH = 500
 _BROKEN_PIPE_EXIT_CODE = 141
 """128 + SIGPIPE, as a shell reports it."""
 _CHUNK = 65536
@@ -153,7 +156,24 @@ def _not_run(
     hint = ""
     if any(character in program for character in " ;|&"):
         hint = " (a script is one word; options of wasmsand come before it)"
+    elif advice := _advice(sandbox, program):
+        hint = f"\nhint: {advice}"
     return NotRun(f"{program:.200}: command not found{hint}", EXIT_NOT_FOUND)
+
+
+def _advice(sandbox: Sandbox, program: str) -> str:
+    """What the sandbox's shell would say to use instead of a program, or an empty text. The
+    sandbox's programs may have written it."""
+    try:
+        lines = sandbox.files.read_text(_HINTS).splitlines()
+    except (SandboxError, UnicodeDecodeError):
+        return ""
+    found = (
+        text
+        for names, _, text in (line.partition("\t") for line in lines)
+        if program in names.split()
+    )
+    return "".join(filter(str.isprintable, next(found, "")))[:_ADVICE_LENGTH]
 
 
 @contextmanager

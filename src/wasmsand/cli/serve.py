@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 HELP = "serve sandboxes over HTTP"
 DESCRIPTION = (
-    "Serve sandboxes over HTTP: REST, streams of events, an OpenAPI document at "
-    "/openapi.json, metrics for Prometheus at /metrics. Without tokens the server listens "
-    "only on loopback addresses. After SIGTERM it lets running requests finish."
+    "Serve sandboxes over HTTP: REST, streams of events, a reference for browsers at /docs, an "
+    "OpenAPI document at /openapi.json, metrics for Prometheus at /metrics. Without tokens the "
+    "server listens only on loopback addresses. After SIGTERM it lets running requests finish."
 )
 EXAMPLES = """\
 examples:
@@ -46,7 +46,7 @@ examples:
   wasmsand serve --playground                   with a web page for people
   wasmsand serve --store /var/lib/wasmsand      sandboxes survive the server
 
-  curl -s http://127.0.0.1:8750/openapi.json    describes every request and response
+  http://127.0.0.1:8750/docs                    describes every request and response
   curl -s -X POST http://127.0.0.1:8750/v1/sandboxes
 
 From Python: Sandbox.connect("http://127.0.0.1:8750", token=...)
@@ -136,7 +136,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     for option, kind, help_text in _OPTIONS:
         type_of: Callable[[str], object] = _whole if kind is int else _seconds
-        metavar = "N" if kind is int else "SECONDS"
+        metavar = "SECONDS" if option.endswith(("-seconds", "-pause")) else "N"
         if option.endswith(("-bytes", "-memory")):
             type_of, metavar = byte_count, "SIZE"
         parser.add_argument(option, metavar=metavar, type=type_of, help=help_text)

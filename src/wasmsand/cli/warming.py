@@ -25,9 +25,10 @@ _AT_ONCE_MAX = 4
 
 
 def is_ready(engine: Engine, program: ProgramFile) -> bool:
-    """Whether the program starts at once."""
+    """Whether the program starts at once, and will."""
     if not engine.is_compiled(program.sha256):
         return False
+    engine.keep_compiled(program.sha256)
     prepared, images = program.prepared, engine.abilities.memory_images
     # An engine that only copies memory reads it in each process.
     return prepared is None or not images.available or images.find(prepared.memory) is not None

@@ -89,6 +89,10 @@ class PythonError:
     traceback: str
     """As Python prints it, with only the frames of the program."""
 
+    def __str__(self) -> str:
+        """The last line of a traceback."""
+        return f"{self.type}: {self.message}" if self.message else self.type
+
 
 @dataclass(frozen=True, slots=True)
 class DisplayItem:

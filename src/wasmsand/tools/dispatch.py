@@ -224,7 +224,8 @@ def _blocking(sandbox: object) -> Sandbox:
     if module is not None and isinstance(sandbox, module.AsyncSandbox):
         sandbox = sandbox._blocking  # raises RuntimeError if it was not entered
     if not isinstance(sandbox, Sandbox):
-        raise TypeError(f"sandbox must be a Sandbox or an AsyncSandbox, not {kind_of(sandbox)}")
+        kind = type(sandbox).__name__
+        raise TypeError(f"sandbox must be a Sandbox or an AsyncSandbox, not {kind}")
     return sandbox
 
 

@@ -34,6 +34,8 @@ _KNOWN_PACKAGES: Final = (
     "networkx", "flask", "rich", "black",
 )  # fmt: skip
 """Packages to name first, of the many that an image has."""
+_NEEDS: Final = {"python-docx": "lxml", "seaborn": "matplotlib"}
+"""Packages of every image that need one which not every image has."""
 
 
 def network_sentence(rules: NetworkRules | None) -> str:
@@ -135,7 +137,8 @@ class Observation:
         names = {package.name for package in self._available} - {"pip"}
         # A program in the sandbox can make up packages, and so texts, of any name.
         here = _listed([*_known(installed & names), *sorted(installed & names)])
-        more = _listed(_known(names - installed))
+        missing = {name for name, needed in _NEEDS.items() if needed not in names}
+        more = _listed(_known(names - installed - missing))
         text = f"The standard library{' and ' + here if here else ''} can be imported."
         if more:
             text += f" `pip install` in sandbox_run adds, without network: {more} and others."

@@ -45,8 +45,8 @@ def test_the_terminal_is_given_back_as_it_was(session: User) -> None:
 
 
 def test_ctrl_c_interrupts_the_foreground_and_not_the_shell(session: User) -> None:
-    session.type("sleep 60; echo not this\r")
-    time.sleep(0.5)
+    session.type("bash -c 'echo runs; exec sleep 60'; echo not this\r")
+    session.expect("\rruns\r\n")
     session.type("\x03")
     session.expect("$ ")
     session.type("echo status $?\r")

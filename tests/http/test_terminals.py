@@ -127,9 +127,8 @@ def test_keys_output_size_and_exit(client: Client) -> None:
 def test_without_a_command_it_is_an_interactive_shell(client: Client) -> None:
     with terminal(client, client.create(), command=None) as t:
         t.expect(b"$ ")
-        t.connection.send(b"sleep 100 # begun\r")
-        t.expect(b"begun")
-        time.sleep(0.3)
+        t.connection.send(b"bash -c 'echo runs; exec sleep 100'\r")
+        t.expect(b"\rruns\r\n")
         t.connection.send(b"\x03")
         t.connection.send(b"echo status $?\r")
         t.expect(b"\rstatus 130\r\n")

@@ -123,7 +123,7 @@ test("L183: an older Node is refused, and the message says what is needed", { ti
     const { Sandbox } = await import(${JSON.stringify(new URL("dist/node/index.js", root).href)});
     await Sandbox.create().catch((error) => console.log(error.name, error.message));`;
   const done = spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" });
-  assert.match(done.stdout, /^HostError .*use Node 22 or newer/);
+  assert.match(done.stdout, /^HostError .*use Node 20 or newer/);
 });
 
 test("missing assets are named", { timeout: 60_000 }, async () => {

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Driver } from "../../kernel/module-form.js";
 import type { FromKernel, ToKernel } from "../../messages.js";
-import { knowsFinalExceptions } from "../final-exceptions.js";
+import { knowsFinalExceptions, knowsLegacyExceptions } from "../final-exceptions.js";
 
 export interface KernelWorker {
   send(message: ToKernel, transfer: ArrayBuffer[]): void;
@@ -18,15 +18,16 @@ export interface KernelWorker {
   terminate(): void;
 }
 
-/** The oldest Node with final exception handling, and the oldest in which the tests run. */
-const NODE_LEAST = 22;
+/** The oldest Node in which the tests run. */
+const NODE_LEAST = 20;
 
 /** How programs run here, or what is missing, as a sentence. */
 export function chooseDriver(wanted: Driver = "workers"): Driver | { problem: string } {
-  if (!knowsFinalExceptions()) {
+  const { node } = process.versions;
+  if (Number.parseInt(node) < NODE_LEAST || !(knowsFinalExceptions() || knowsLegacyExceptions())) {
     const problem =
-      `Node ${process.versions.node} cannot run the programs of the sandbox, which use ` +
-      `WebAssembly's final exception handling: use Node ${NODE_LEAST} or newer`;
+      `Node ${node} cannot run the programs of the sandbox, which use WebAssembly's exception handling: ` +
+      `use Node ${NODE_LEAST} or newer`;
     return { problem };
   }
   if (wanted === "suspending" && !("Suspending" in WebAssembly)) {

@@ -16,6 +16,7 @@ import { differentialScripts } from "./cases/scripts.js";
 import { startOutside } from "./outside-server.js";
 import { nativeRun } from "./native.js";
 import "./assets.js";
+import "./exceptions.js";
 import "./tls.js";
 import { Worlds } from "./world.js";
 

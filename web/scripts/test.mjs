@@ -1,6 +1,7 @@
-// Runs the tests: node scripts/test.mjs [node] [server] [browser] [lacking] [playground] [differential] [firefox] [packed] [soak] [-- arguments of node --test].
+// Runs the tests: node scripts/test.mjs [node] [older] [server] [browser] [lacking] [playground] [differential] [firefox] [packed] [soak] [-- arguments of node --test].
 //
-// Rules: the tests need Node 24; if this one is older, the npm package `node` has a newer one. The
+// Rules: the tests need Node 24; if this one is older, the npm package `node` has a newer one, and the tests
+// of Node run under this one too. The
 // tests of the browser are skipped, with a message, if there is no Chromium and none can be had.
 
 import { spawnSync } from "node:child_process";
@@ -8,7 +9,7 @@ import { existsSync } from "node:fs";
 import { build } from "esbuild";
 import { node24 } from "./node24.mjs";
 
-const KINDS = ["node", "server", "browser", "lacking", "playground", "differential", "firefox", "packed", "soak"];
+const KINDS = ["node", "older", "server", "browser", "lacking", "playground", "differential", "firefox", "packed", "soak"];
 
 process.chdir(new URL("..", import.meta.url).pathname);
 const words = process.argv.slice(2);
@@ -37,6 +38,6 @@ await build({
 const files = (kinds.length ? kinds : KINDS).map((kind) => `dist/tests/${kind}.test.js`);
 const done = spawnSync(node, ["--test", "--test-concurrency=1", ...further, ...files], {
   stdio: "inherit",
-  env: { ...process.env, NODE_EXTRA_CA_CERTS: "tests/server-certificate.pem" },
+  env: { WASMSAND_OLDER_NODE: node === process.execPath ? "" : process.execPath, ...process.env, NODE_EXTRA_CA_CERTS: "tests/server-certificate.pem" },
 });
 process.exit(done.status ?? 1);

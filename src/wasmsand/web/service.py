@@ -82,8 +82,8 @@ class Service:
         self.machine = machine
         self._loop = machine.loop
         self._tasks = machine.loop.tasks
-        # The last machine and its files refer to each other. They are few objects, so that Python would
-        # collect them late, and many bytes.
+        # The last machine and its files refer to each other: few objects, which Python collects
+        # late by itself, and many bytes.
         gc.collect()
 
     def begin_anew(self, options: SandboxOptions) -> None:

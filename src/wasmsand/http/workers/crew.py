@@ -380,7 +380,8 @@ def _for_worker(settings: Settings, tenant: str | None) -> Settings:
         settings,
         tokens=tokens,
         tokens_file=None,
-        otel=False,  # the front process exports for all
+        playground=None,  # the front process has it
+        otel=False,  # it exports for all
         workers=1,
         tenant_workers=False,
         host_memory=None,

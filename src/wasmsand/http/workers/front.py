@@ -36,6 +36,7 @@ from wasmsand.http.workers.ledger import Ledger
 from wasmsand.http.workers.merging import merged_metrics
 from wasmsand.http.workers.slot import Slot, WorkerLost
 from wasmsand.http.workers.store_service import StoreService
+from wasmsand.serving.pages import read_pages
 from wasmsand.serving.shares import Shares
 
 Result = TypeVar("Result")
@@ -59,13 +60,14 @@ class Front:
     """A server whose sandboxes are in other processes."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises `StoreError` if the store cannot be used."""
+        """Raises `StoreError` if the store cannot be used, `PagesMissing` if there is no page."""
         self.settings = settings
         self.tokens = TokenTable(settings.tokens)
         self.quotas = Quotas(settings.max_sandboxes, gate=HostGate.of(settings))
         self.metrics = Metrics()
         self.telemetry = telemetry_of(settings)
         self._last_metrics = b""
+        self.page_files = read_pages(settings.playground)
         self.draining = False
         self.drop_tenants: Callable[[Collection[str]], None] = lambda tenants: None
         """Closes the connections of tokens that were revoked."""

@@ -1,11 +1,11 @@
 """The application of the front process: admits a request, chooses its worker, forwards it.
 
-Owns `front_application`, and which requests the front process answers itself: health, metrics and
-lists. Rules: the checks are those of `app.admit`; the server's token goes no further. A new sandbox
-goes to the worker with the least load. A request for a sandbox that died with its worker is 410
-`sandbox_crashed`. One that was running at that moment and whose sandbox is stored is 503
-`worker_lost`, because it may have been done or not; but if it is safe to repeat (`_REPEATED`), the
-next worker of the slot gets it.
+Owns `front_application`, and which requests the front process answers itself: public pages, metrics
+and lists. Rules: the checks are those of `app.admit`; the server's token goes no further. A request
+without a token reaches no worker, so it cannot start one. A new sandbox goes to the worker with the
+least load. A request for a sandbox that died with its worker is 410 `sandbox_crashed`. One that was
+running at that moment and whose sandbox is stored is 503 `worker_lost`, because it may have been
+done or not; but if it is safe to repeat (`_REPEATED`), the next worker of the slot gets it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
@@ -22,14 +22,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from wasmsand.http.app import admit, failure_for, not_routed, note_request, routed
+from wasmsand.http.app import admit, failure_for, not_routed, note_request, parameters, routed
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.handlers import commands, copies, loading, python, sandboxes, server, shells
-from wasmsand.http.messages import Done, Health, Killed
+from wasmsand.http.messages import Done, Killed
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.proxying import TOKEN_HEADER
 from wasmsand.http.responses import failure_response, json_response
-from wasmsand.http.routing import AnyRoute
+from wasmsand.http.routing import AnyRoute, PublicCall, PublicHandler
 from wasmsand.http.telemetry import Span
 from wasmsand.http.tokens import Token
 from wasmsand.http.websocket import BEARER_PREFIX
@@ -76,12 +76,12 @@ class FrontEndpoint:
     def __init__(self, front: Front, route: AnyRoute) -> None:
         self._front = front
         self._route = route
-        self._own = {
-            server.health: self._health,
+        own = {
             server.metrics: self._metrics,
             sandboxes.listing: self._list_sandboxes,
             copies.listing_all: self._list_snapshots,
-        }.get(route.handler)
+        }
+        self._own = self._public if route.public else own.get(route.handler)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -245,9 +245,12 @@ class FrontEndpoint:
 
     # Answers of the front process itself.
 
-    async def _health(self, _owner: Token, _request: Request) -> Response:
-        status = "draining" if self._front.draining else "ok"
-        return json_response(Health(status=status, version=self._front.settings.version))
+    async def _public(self, _owner: Token, request: Request) -> Response:
+        route = self._route
+        parameters(route, request)
+        handler = cast("PublicHandler", route.handler)
+        value = await handler(PublicCall(self._front, request))
+        return value if isinstance(value, Response) else json_response(value, route.status)
 
     async def _metrics(self, owner: Token, request: Request) -> Response:
         front = self._front

@@ -82,7 +82,8 @@ def test_a_sandbox_that_was_being_stored_when_its_worker_died_can_be_deleted(
     assert created().error[:2] == (503, "worker_lost")
     (identity,) = held_store.ids()
     path = f"/v1/sandboxes/{identity}"
-    assert client.ask("GET", path).json["state"] == "paused"
+    shown = client.ask("GET", path)
+    assert (shown.status, shown.json.get("state")) == (200, "paused"), shown
     assert client.ask("DELETE", path).json == {"killed": True}
     assert held_store.ids() == []
 
@@ -108,7 +109,7 @@ def test_requests_that_are_safe_to_repeat_survive_their_worker(held_store: HeldS
         assert client.ask("POST", f"{path}/pause", {}).status == 200
     taken = client.ask("POST", f"{shown}/snapshots", {"name": "base"}).json["id"]
     assert client.ask("POST", f"{shown}/pause", {}).status == 200  # stores the snapshot too
-    requests = [
+    requests: list[tuple[str, str, object]] = [
         ("GET", shown, None),
         ("GET", f"{shown}/snapshots", None),
         ("POST", f"{resumed}/resume", {}),

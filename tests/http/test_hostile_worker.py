@@ -15,7 +15,7 @@ import pytest
 from wasmsand.http.quotas import Quotas
 from wasmsand.http.store import ServerStore
 from wasmsand.http.tokens import Quota, Token, TokenTable
-from wasmsand.http.workers.channel import Caller, answer_calls
+from wasmsand.http.workers.channel import Caller, Calls, answer_calls, send_message
 from wasmsand.http.workers.frames import FRAME_MAX, FrameConnection, Lost
 from wasmsand.http.workers.ledger import Account, Ledger, WorkerMisbehaves
 from wasmsand.http.workers.merging import items_of, merged_metrics
@@ -109,6 +109,37 @@ def test_a_revoked_token_can_still_give_back(ledger: Ledger) -> None:
     ledger.call(account, "release", {"owner": "alice", "size": 5})
     with pytest.raises(WorkerMisbehaves):
         reserve(ledger, Account(None), TWO)
+
+
+def test_no_call_of_a_dead_worker_is_begun_after_its_end() -> None:
+    """Although somebody else still has its end of the channel."""
+    front, worker = socket.socketpair()
+    began, released, ended = threading.Event(), threading.Event(), threading.Event()
+    handled: list[str] = []
+
+    def handle(name: str, _values: dict[str, Any]) -> tuple[Any, int | None]:
+        began.set()
+        assert released.wait(60)
+        handled.append(name)
+        return None, None
+
+    with worker:
+        calls = Calls(front, handle)
+        send_message(worker, ["first", {}])
+        send_message(worker, ["second", {}])
+        assert began.wait(60)
+
+        def end() -> None:
+            calls.end()
+            ended.set()
+
+        threading.Thread(target=end).start()
+        worker.settimeout(60)
+        assert worker.recv(1) == b""  # the end has begun
+        assert not ended.is_set()  # the first call is not done
+        released.set()
+        assert ended.wait(60)
+    assert handled == ["first"]
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+PARTS := $(VENV)/installed-parts
 DEV := $(VENV)/installed-dev
 EXTRAS := $(VENV)/installed-extras
 WEB_STAMP := web/node_modules/installed
@@ -57,17 +58,27 @@ help:
 	@echo 'Then: .venv/bin/wasmsand --help'
 
 $(STAMP): pyproject.toml scripts/make_venv
-	@scripts/make_venv "$(PYTHON)" "$(VENV)"
+	@scripts/make_venv "$(PYTHON)" "$(VENV)" $(BUILDS)
+	@touch $@
+
+# The recipes that a target builds: their Debian packages are installed while pip works.
+demo: BUILDS := $(DEMO)
+build test: BUILDS := all
+
+# Everything that a user can run. The demo does without `wasmsand serve` and its like.
+$(PARTS): $(STAMP)
+	@echo 'make: installing the optional parts of wasmsand'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
 	@touch $@
 
 # Tools for development, among them half a gigabyte of compilers that only tests use.
-$(DEV): $(STAMP)
+$(DEV): $(PARTS)
 	@echo 'make: installing the tools for development'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 # Packages that only tests and the site need: agent frameworks, Ray, mkdocs.
-$(EXTRAS): $(STAMP)
+$(EXTRAS): $(PARTS)
 	@echo 'make: installing the tools for development, the supported agent frameworks, Ray, and mkdocs'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,adapters,docs,fleet]'
 	@touch $(DEV) $@
@@ -77,7 +88,7 @@ demo: $(STAMP)
 	$(BIN)/wasmsand doctor
 	@scripts/demo $(BIN)/wasmsand
 
-build: $(STAMP)
+build: $(PARTS)
 	$(BIN)/wasmsand build
 	$(BIN)/wasmsand doctor
 
@@ -92,14 +103,14 @@ lint: $(DEV)
 check: lint
 	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)
 
-packages: $(STAMP)
+packages: $(PARTS)
 	$(BIN)/wasmsand build python-full
 
 # The second stage takes long to build, so its tests run only where it was built before.
 packages-if-cached: build
 	$(BIN)/wasmsand build --if-cached python-full
 
-v86: $(STAMP)
+v86: $(PARTS)
 	$(BIN)/wasmsand build v86
 
 # Where it cannot be built (no npm, no Debian), its tests are skipped.

@@ -10,7 +10,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
-PARTS := $(VENV)/installed-parts
 DEV := $(VENV)/installed-dev
 EXTRAS := $(VENV)/installed-extras
 WEB_STAMP := web/node_modules/installed
@@ -65,20 +64,14 @@ $(STAMP): pyproject.toml scripts/make_venv
 demo: BUILDS := $(DEMO)
 build test: BUILDS := all
 
-# Everything that a user can run. The demo does without `wasmsand serve` and its like.
-$(PARTS): $(STAMP)
-	@echo 'make: installing the optional parts of wasmsand'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
-	@touch $@
-
 # Tools for development, among them half a gigabyte of compilers that only tests use.
-$(DEV): $(PARTS)
+$(DEV): $(STAMP)
 	@echo 'make: installing the tools for development'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 # Packages that only tests and the site need: agent frameworks, Ray, mkdocs.
-$(EXTRAS): $(PARTS)
+$(EXTRAS): $(STAMP)
 	@echo 'make: installing the tools for development, the supported agent frameworks, Ray, and mkdocs'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,adapters,docs,fleet]'
 	@touch $(DEV) $@
@@ -88,7 +81,7 @@ demo: $(STAMP)
 	$(BIN)/wasmsand doctor
 	@scripts/demo $(BIN)/wasmsand
 
-build: $(PARTS)
+build: $(STAMP)
 	$(BIN)/wasmsand build
 	$(BIN)/wasmsand doctor
 
@@ -103,14 +96,14 @@ lint: $(DEV)
 check: lint
 	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)
 
-packages: $(PARTS)
+packages: $(STAMP)
 	$(BIN)/wasmsand build python-full
 
 # The second stage takes long to build, so its tests run only where it was built before.
 packages-if-cached: build
 	$(BIN)/wasmsand build --if-cached python-full
 
-v86: $(PARTS)
+v86: $(STAMP)
 	$(BIN)/wasmsand build v86
 
 # Where it cannot be built (no npm, no Debian), its tests are skipped.

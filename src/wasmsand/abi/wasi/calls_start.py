@@ -36,7 +36,7 @@ def _write_strings(
     context: WasiContext, strings: tuple[bytes, ...], pointers: int, buffer: int
 ) -> int:
     block = b"\0".join((*strings, b""))
-    starts = accumulate((len(string) + 1 for string in strings[:-1]), initial=buffer)
+    starts = accumulate([len(string) + 1 for string in strings[:-1]], initial=buffer)
     context.memory.require(buffer, len(block))
     count = len(strings)
     context.memory.write(pointers, pack(f"<{count}I", *starts) if count else b"")

@@ -124,7 +124,7 @@ def _answer(request: bytes, kind: int, flags: int, sequence: int, port: int) -> 
         family = request[_HEADER.size] if len(request) > _HEADER.size else AF_UNSPEC
         bodies = [*_LISTS[kind](family), (_NLMSG_DONE, _ERROR.pack(0))]
         return b"".join(
-            _message(type_, _NLM_F_MULTI, sequence, port, body) for type_, body in bodies
+            [_message(type_, _NLM_F_MULTI, sequence, port, body) for type_, body in bodies]
         )
     else:
         error = Errno.EOPNOTSUPP

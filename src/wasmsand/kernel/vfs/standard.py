@@ -62,28 +62,30 @@ _TERMCAP = b":\\\n\t:".join(
 )
 
 _SERVICES = b"".join(
-    b"%s\t%d/%s\n" % (name, port, protocol)
-    for name, port, protocols in (
-        (b"echo", 7, b"tcp udp"),
-        (b"ftp", 21, b"tcp"),
-        (b"ssh", 22, b"tcp"),
-        (b"telnet", 23, b"tcp"),
-        (b"smtp", 25, b"tcp"),
-        (b"domain", 53, b"tcp udp"),
-        (b"http", 80, b"tcp"),
-        (b"pop3", 110, b"tcp"),
-        (b"ntp", 123, b"udp"),
-        (b"imap2", 143, b"tcp"),
-        (b"ldap", 389, b"tcp udp"),
-        (b"https", 443, b"tcp udp"),
-        (b"submission", 587, b"tcp"),
-        (b"imaps", 993, b"tcp"),
-        (b"pop3s", 995, b"tcp"),
-        (b"mysql", 3306, b"tcp"),
-        (b"postgresql", 5432, b"tcp"),
-        (b"http-alt", 8080, b"tcp udp"),
-    )
-    for protocol in protocols.split()
+    [
+        b"%s\t%d/%s\n" % (name, port, protocol)
+        for name, port, protocols in (
+            (b"echo", 7, b"tcp udp"),
+            (b"ftp", 21, b"tcp"),
+            (b"ssh", 22, b"tcp"),
+            (b"telnet", 23, b"tcp"),
+            (b"smtp", 25, b"tcp"),
+            (b"domain", 53, b"tcp udp"),
+            (b"http", 80, b"tcp"),
+            (b"pop3", 110, b"tcp"),
+            (b"ntp", 123, b"udp"),
+            (b"imap2", 143, b"tcp"),
+            (b"ldap", 389, b"tcp udp"),
+            (b"https", 443, b"tcp udp"),
+            (b"submission", 587, b"tcp"),
+            (b"imaps", 993, b"tcp"),
+            (b"pop3s", 995, b"tcp"),
+            (b"mysql", 3306, b"tcp"),
+            (b"postgresql", 5432, b"tcp"),
+            (b"http-alt", 8080, b"tcp udp"),
+        )
+        for protocol in protocols.split()
+    ]
 )
 
 _FILES = {

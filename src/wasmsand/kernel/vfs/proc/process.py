@@ -162,12 +162,12 @@ def comm(info: ProcessFacts) -> bytes:
 
 def cmdline(info: ProcessFacts) -> bytes:
     """The arguments, each terminated by NUL; empty for a zombie."""
-    return b"".join(argument + b"\0" for argument in info.cmdline)
+    return b"".join([argument + b"\0" for argument in info.cmdline])
 
 
 def environ(info: ProcessFacts) -> bytes:
     """The environment at exec, each variable terminated by NUL."""
-    return b"".join(variable + b"\0" for variable in info.environ)
+    return b"".join([variable + b"\0" for variable in info.environ])
 
 
 def cgroup(info: ProcessFacts) -> bytes:
@@ -177,7 +177,7 @@ def cgroup(info: ProcessFacts) -> bytes:
 
 def children(info: ProcessFacts) -> bytes:
     """The children's pids, each followed by a space."""
-    return b"".join(b"%d " % pid for pid in info.children)
+    return b"".join([b"%d " % pid for pid in info.children])
 
 
 def loginuid(info: ProcessFacts) -> bytes:
@@ -209,10 +209,10 @@ def limits(info: ProcessFacts) -> bytes:
     """The table of resource limits."""
     lines = [f"{'Limit':<25} {'Soft Limit':<20} {'Hard Limit':<20} {'Units':<10}"]
     for label, number, unit in _LIMITS:
-        soft, hard = (
+        soft, hard = [
             "unlimited" if value == UNLIMITED else str(value)
             for value in info.rlimits.get(number, (UNLIMITED, UNLIMITED))
-        )
+        ]
         lines.append(f"{label:<25} {soft:<20} {hard:<20} {unit:<10}")
     return ("\n".join(lines) + "\n").encode()
 

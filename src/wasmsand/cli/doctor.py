@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import wasmsand
 from wasmsand.cli.checkout import repository_root
+from wasmsand.compiled_kernel import chosen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,6 +74,7 @@ def execute(_arguments: argparse.Namespace) -> int:
 def _checks(console: Console) -> Iterator[str]:
     yield f"wasmsand {wasmsand.__version__}, Python {platform.python_version()} on {sys.platform}"
     yield f"engine: wasmtime {_engine_version()}"
+    yield f"kernel: {chosen().form}"
     programs = _programs()
     yield "programs: " + ", ".join(f"{program.name} {program.version}" for program in programs)
     yield _cache()

@@ -142,8 +142,10 @@ def _reader(parameters: str) -> _Reader:
     ]
     if not names:
         return lambda values: ()
-    read = attrgetter(*names)  # reads all in one call
-    return read if len(names) > 1 else lambda values: (read(values),)
+    if len(names) == 1:
+        read_one: Callable[[CData], Any] = attrgetter(names[0])
+        return lambda values: (read_one(values),)
+    return attrgetter(*names)  # reads all in one call
 
 
 def _function(environment: int, caller: int, values: CData) -> int:

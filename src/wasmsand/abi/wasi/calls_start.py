@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from itertools import accumulate
 from struct import pack
+from typing import Final
 
 from wasmsand.abi.wasi.context import WasiContext
 from wasmsand.abi.wasi.structs import PRESTAT
 from wasmsand.kernel.errno import Errno, KernelError
 
-_DIRECTORY_TAG = 0
+_DIRECTORY_TAG: Final = 0
 
 
 def _environment(context: WasiContext) -> tuple[bytes, ...]:

@@ -6,12 +6,14 @@ values that a WebAssembly process does not have (addresses, faults) are 0.
 
 from __future__ import annotations
 
+from typing import Final
+
 from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessFacts
 
-PAGE = 4096
-TICK_NS = 10_000_000
+PAGE: Final = 4096
+TICK_NS: Final = 10_000_000
 """USER_HZ is 100."""
-UNLIMITED = (1 << 64) - 1
+UNLIMITED: Final = (1 << 64) - 1
 """RLIM_INFINITY."""
 _STATES = {
     "R": "running",
@@ -22,7 +24,7 @@ _STATES = {
     "Z": "zombie",
     "X": "dead",
 }
-_LIMITS = (
+_LIMITS: Final = (
     ("Max cpu time", 0, "seconds"),
     ("Max file size", 1, "bytes"),
     ("Max data size", 2, "bytes"),

@@ -5,8 +5,8 @@ one shared library, in the build cache, and puts it and its index into this chec
 (`src/wasmsand/_compiled`), where imports find it. Rules: the key of the cache's entry is made of
 all sources that the result depends on, the release of mypyc, this Python and the compiler's flags,
 so that clones share entries. A warning of mypyc that it treats a generator expression as a list is
-an error: the compiled code would behave differently. `--if-possible` ends with a message and status
-0 on a machine that lacks a C compiler or Python's headers.
+an error: the compiled code would behave differently. The exit status is 3 on a machine that lacks a
+C compiler or Python's headers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ from wasmsand.compiled_kernel import (  # noqa: E402
     DIRECTORY,
     INDEX_FORMAT,
     INDEX_SUFFIX,
+    LEFT_OUT,
     LIBRARY,
+    MODULES,
+    PACKAGES,
     SUFFIX,
     hash_of,
     is_compiled,
@@ -59,12 +62,13 @@ class CannotCompile(Exception):
 
 def compiled_modules(source: Path) -> list[str]:
     """The names of all modules to compile; `source` is the directory of the package."""
-    names = []
-    for path in sorted(source.rglob("*.py")):
-        name = ".".join(path.relative_to(source).with_suffix("").parts)
-        if path.name != "__init__.py" and is_compiled(name):
-            names.append(f"{PACKAGE}.{name}")
-    return names
+    found = set(MODULES)
+    for package in PACKAGES:
+        for path in (source / package).rglob("*.py"):
+            name = ".".join(path.relative_to(source).with_suffix("").parts)
+            if path.name != "__init__.py" and name not in LEFT_OUT:
+                found.add(name)
+    return sorted(f"{PACKAGE}.{name}" for name in found)
 
 
 def inputs_of(source: Path, modules: Sequence[str]) -> list[str]:
@@ -224,14 +228,13 @@ def put(entry: Entry, directory: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compile, and put the result into the checkout."""
     parser = argparse.ArgumentParser(description="Compile the kernel with mypyc.")
-    parser.add_argument("--if-possible", action="store_true")
-    options = parser.parse_args(arguments)
+    parser.parse_args(arguments)
     source = ROOT / "src" / PACKAGE
     try:
         entry = build(source)
     except CannotCompile as reason:
         print(f"make: the kernel cannot be compiled here: {reason}", file=sys.stderr)
-        return 0 if options.if_possible else 1
+        return 3
     put(entry, source / DIRECTORY)
     return 0
 

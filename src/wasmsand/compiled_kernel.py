@@ -26,7 +26,9 @@ VARIABLE: Final = "WASMSAND_COMPILED_KERNEL"
 DIRECTORY: Final = "_compiled"
 """Where a source checkout has the library, in the directory of the package."""
 NATIVE_PACKAGE: Final = "wasmsand_native"
-"""The package of the wheel with compiled code; the library is in its directory `kernel`."""
+"""The package of the wheel with compiled code."""
+NATIVE_DIRECTORY: Final = "kernel"
+"""Where that package has the library."""
 LIBRARY: Final = "wasmsand__mypyc"
 """mypyc derives this name, of a Python module, from the name of the group of modules."""
 STARTER: Final = "wasmsand_start"
@@ -45,11 +47,9 @@ MODULES: Final = frozenset(
         "machine.dispatcher",
         "machine.driver",
         "machine.guest",
-        "machine.host_access",
-        "machine.launch",
         "machine.lock",
         "machine.module_source",
-        "machine.mounts.asking",
+        "machine.mounts.asking",  # has a class that derives from one of the kernel
         "machine.parking",
         "machine.program_start",
         "machine.thread_driver",
@@ -153,7 +153,8 @@ class CompiledKernel:
         places = [os.path.join(self._package, DIRECTORY)]
         found = PathFinder.find_spec(NATIVE_PACKAGE)
         if found is not None and found.submodule_search_locations is not None:
-            places += [os.path.join(each, "kernel") for each in found.submodule_search_locations]
+            roots = found.submodule_search_locations
+            places += [os.path.join(root, NATIVE_DIRECTORY) for root in roots]
         return places
 
     def _try(self, place: str, lines: list[str]) -> bool:

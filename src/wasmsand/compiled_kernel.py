@@ -108,8 +108,7 @@ class CompiledKernel:
         """Called by every import statement for a module that is not loaded yet."""
         if not name.startswith("wasmsand."):
             return None
-        part = name[len("wasmsand.") :]
-        if part not in MODULES and (part.partition(".")[0] not in PACKAGES or part in LEFT_OUT):
+        if not is_compiled(name[len("wasmsand.") :]):
             return None
         self._decide()
         if name not in self._modules:
@@ -205,8 +204,12 @@ def hash_of(source: bytes) -> str:
 
 
 def is_compiled(name: str) -> bool:
-    """Whether the module belongs to the compiled ones; `name` is relative to the package."""
-    return name in MODULES or (name.partition(".")[0] in PACKAGES and name not in LEFT_OUT)
+    """Whether the module belongs to the compiled ones, or is a package with such modules; `name` is
+    relative to the package."""
+    if name in MODULES:
+        return True
+    package, dot, _ = name.partition(".")
+    return bool(dot) and package in PACKAGES and name not in LEFT_OUT
 
 
 def _load(name: str, path: str) -> ModuleType:

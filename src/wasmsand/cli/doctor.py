@@ -74,11 +74,11 @@ def execute(_arguments: argparse.Namespace) -> int:
 def _checks(console: Console) -> Iterator[str]:
     yield f"wasmsand {wasmsand.__version__}, Python {platform.python_version()} on {sys.platform}"
     yield f"engine: wasmtime {_engine_version()}"
-    yield f"kernel: {chosen().form}"
     programs = _programs()
     yield "programs: " + ", ".join(f"{program.name} {program.version}" for program in programs)
     yield _cache()
     yield _compiled(programs, console)
+    yield f"kernel: {chosen().form}"
     yield _packages()
     yield "optional: " + "; ".join(_optional_parts())
     yield _v86_machine()

@@ -27,7 +27,8 @@ TEST_SECONDS := 60
 # Length of `make soak`.
 MINUTES ?= 10
 # What runs with the compiled kernel too.
-COMPILED_TESTS := tests/kernel tests/abi tests/compiled_kernel tests/programs
+COMPILED_PYTEST = WASMSAND_COMPILED_KERNEL=always $(PYTEST) -o cache_dir=build/compiled-tests \
+    tests/kernel tests/abi tests/compiled_kernel tests/programs
 # The processes of pytest. Tests wait for programs, servers and clocks for a part of their time, so
 # one more than there are CPUs.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -136,7 +137,8 @@ compiled-kernel: $(DEV)
 compiled-test: $(DEV)
 	@$(BIN)/python scripts/compile_kernel.py || { [ $$? -eq 3 ] && \
 	    echo 'make: the tests of the compiled kernel are skipped' && exit 0; exit 1; } && \
-	WASMSAND_COMPILED_KERNEL=always $(PYTEST) -q -p no:cacheprovider -n $(WORKERS) $(COMPILED_TESTS)
+	{ $(COMPILED_PYTEST) -n $(WORKERS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
+	    $(COMPILED_PYTEST) --last-failed --last-failed-no-failures none; }; }
 
 bench: $(DEV) build compiled-kernel
 	$(BIN)/python -m bench.renew $(ARGS)

@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: v86 help demo test tests-ready lint check build packages packages-if-cached v86-if-possible bench conformance fuzz soak docs wheel playground-page web web-test clean
+.PHONY: v86 help demo test tests-ready lint check build packages packages-if-cached v86-if-possible compiled-kernel compiled-test bench conformance fuzz soak docs wheel playground-page web web-test clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -26,6 +26,9 @@ SECONDS_ ?= 600
 TEST_SECONDS := 60
 # Length of `make soak`.
 MINUTES ?= 10
+# What runs with the compiled kernel too.
+COMPILED_PYTEST = WASMSAND_COMPILED_KERNEL=always $(PYTEST) -o cache_dir=build/compiled-tests \
+    tests/kernel tests/abi tests/compiled_kernel tests/programs
 # The processes of pytest. Tests wait for programs, servers and clocks for a part of their time, so
 # one more than there are CPUs.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -44,6 +47,7 @@ help:
 	@echo '  make build         build the whole user space from source; cached'
 	@echo '  make packages      build the second stage too: Python with numpy, pandas, scipy, ...; takes long'
 	@echo '  make v86           build the Linux machine of v86 mode'
+	@echo '  make compiled-kernel  compile the kernel of this checkout with mypyc; cached'
 	@echo '  make bench         measure all timings beside native programs and other sandboxes, renew the tables'
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
@@ -57,8 +61,12 @@ help:
 	@echo 'Then: .venv/bin/wasmsand --help'
 
 $(STAMP): pyproject.toml scripts/make_venv
-	@scripts/make_venv "$(PYTHON)" "$(VENV)"
+	@scripts/make_venv "$(PYTHON)" "$(VENV)" $(BUILDS)
 	@touch $@
+
+# The recipes that a target builds: their Debian packages are installed while pip works.
+demo: BUILDS := $(DEMO)
+build test: BUILDS := all
 
 # Tools for development, among them half a gigabyte of compilers that only tests use.
 $(DEV): $(STAMP)
@@ -117,9 +125,22 @@ test: $(EXTRAS)
 	$(PYTEST) -p tests.second_try -n $(WORKERS) --durations=25 $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
 	    $(PYTEST) -p tests.second_try --second-try \
 	        --last-failed --last-failed-no-failures none $(ARGS); }
+	@$(MAKE) --no-print-directory compiled-test
 	@scripts/web_tests
 
-bench: $(DEV) build
+# Two minutes of CPU time, once for the same sources. `make wheel` does it too.
+compiled-kernel: $(DEV)
+	$(BIN)/python scripts/compile_kernel.py
+
+# The tests that attack system calls or run many programs, with the compiled kernel. Where it cannot
+# be compiled (no compiler, no headers of Python), they are skipped.
+compiled-test: $(DEV)
+	@$(BIN)/python scripts/compile_kernel.py || { [ $$? -eq 3 ] && \
+	    echo 'make: the tests of the compiled kernel are skipped' && exit 0; exit 1; } && \
+	{ $(COMPILED_PYTEST) -n $(WORKERS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
+	    $(COMPILED_PYTEST) --last-failed --last-failed-no-failures none; }; }
+
+bench: $(DEV) build compiled-kernel
 	$(BIN)/python -m bench.renew $(ARGS)
 
 conformance: $(DEV) build
@@ -157,5 +178,5 @@ web-test: $(DEV) build
 	@scripts/web_tests
 
 clean:
-	rm -rf $(VENV) dist build web/dist web/assets web/site web/node_modules src/wasmsand/_playground src/wasmsand/_image src/wasmsand_packages/_image src/wasmsand/_v86 .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist build web/dist web/assets web/site web/node_modules src/wasmsand/_playground src/wasmsand/_image src/wasmsand_packages/_image src/wasmsand/_v86 src/wasmsand/_compiled .mypy_cache .pytest_cache .ruff_cache
 	find src tests scripts bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

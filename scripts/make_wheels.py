@@ -4,7 +4,8 @@
 default all that this checkout can build:
 
     wasmsand                   the package with the portable programs
-    wasmsand-native            the same programs, compiled for this machine's architecture
+    wasmsand-native            the same programs, compiled for this machine's architecture, and the
+                               kernel, compiled for this Python
     wasmsand-packages          Python with numpy and others, if `make packages` has built it
     wasmsand-packages-native   the same interpreter, compiled
 
@@ -30,23 +31,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wasmsand.engine.shipped_modules import (
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts import compile_kernel  # noqa: E402
+from wasmsand.compiled_kernel import NATIVE_DIRECTORY  # noqa: E402
+from wasmsand.engine.shipped_modules import (  # noqa: E402
     INDEX_NAME,
     SUFFIX,
     ShippedFile,
     ShippedIndex,
     index_text,
 )
-from wasmsand.engine.wasmtime.bindings import RELEASE
-from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directory
-from wasmsand.engine.wasmtime.compiler import compile_module, serialise
-from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine, probe
-from wasmsand.engine.wasmtime.processors import BASELINES, Processor
-from wasmsand.engine.wasmtime.shipped import ENGINE_NAME
-from wasmsand.machine.image import image_programs
-from wasmsand.machine.image_directory import ProgramFile
+from wasmsand.engine.wasmtime.bindings import RELEASE  # noqa: E402
+from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directory  # noqa: E402
+from wasmsand.engine.wasmtime.compiler import compile_module, serialise  # noqa: E402
+from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine, probe  # noqa: E402
+from wasmsand.engine.wasmtime.processors import BASELINES, Processor  # noqa: E402
+from wasmsand.engine.wasmtime.shipped import ENGINE_NAME  # noqa: E402
+from wasmsand.machine.image import image_programs  # noqa: E402
+from wasmsand.machine.image_directory import ProgramFile  # noqa: E402
 
-ROOT = Path(__file__).resolve().parent.parent
 LARGEST = 100_000_000
 """The package index accepts larger files only on request."""
 
@@ -62,6 +67,8 @@ class Wheel:
     """The built programs that belong to it."""
     is_native: bool = False
     """Whether it has the compiled modules, rather than the portable ones."""
+    kernel: Path | None = None
+    """The Python package whose compiled kernel it has too."""
 
 
 WHEELS = (
@@ -71,6 +78,7 @@ WHEELS = (
         ROOT / "packaging/wasmsand-native",
         ROOT / "src/wasmsand/_image",
         is_native=True,
+        kernel=ROOT / "src/wasmsand",
     ),
     Wheel(
         "wasmsand-packages",
@@ -125,6 +133,9 @@ def build(wheel: Wheel, outdir: Path) -> list[Path]:
         if processor is not None:
             package = _new_package(wheel, Path(scratch, "compiled"))
             write_modules(image_programs(wheel.image), processor, package)
+            if wheel.kernel is not None:
+                compiled = compile_kernel.build(wheel.kernel)
+                compile_kernel.put(compiled, package / NATIVE_DIRECTORY)
             for part in ("LICENCES.md", "licences"):
                 _copy(wheel.image / part, package / part)
             built.append(_build_native(wheel, outdir, package, PLATFORM_TAGS[machine]))

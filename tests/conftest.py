@@ -45,6 +45,10 @@ USERLAND_PLACES = frozenset(
 # The tests of renewal itself remove the variable.
 os.environ.setdefault("WASMSAND_RENEWAL", "off")
 
+# Tests use the kernel's sources. A run with its compiled form sets the variable to `always`, and
+# leaves out the tests that are marked `needs_sources`.
+COMPILED = os.environ.setdefault("WASMSAND_COMPILED_KERNEL", "never") == "always"
+
 # A test run in the background of a script ignores these signals. Programs that a test starts
 # would inherit that, and could not be interrupted.
 for _number in (signal.SIGINT, signal.SIGQUIT):
@@ -60,6 +64,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.path.relative_to(TESTS).parts[0]
         if place in USERLAND_PLACES and item.get_closest_marker("no_userland") is None:
             item.add_marker("userland")
+        if COMPILED and item.get_closest_marker("needs_sources") is not None:
+            item.add_marker(pytest.mark.skip(reason="needs the sources of the kernel"))
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from wasmsand.compiled_kernel import install as _install_compiled_kernel
+
 if TYPE_CHECKING:
     from wasmsand.sdk.async_sandbox import (
         AsyncCommandHandle,
@@ -100,6 +102,8 @@ if TYPE_CHECKING:
     from wasmsand.sdk.watching import FileEvent, FileWatch
 
 __version__ = "0.1.0"
+
+_install_compiled_kernel(__path__[0], __version__)
 
 _MODULES = {
     "async_sandbox": (

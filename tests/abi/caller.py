@@ -282,8 +282,8 @@ class Pending:
         return result
 
 
-class Caller(ThreadDriver):
-    """One process, whose calls a test makes."""
+class Caller:
+    """One process, whose calls a test makes through a driver of its own."""
 
     def __init__(
         self,
@@ -295,10 +295,18 @@ class Caller(ThreadDriver):
     ) -> None:
         process.memory = MemoryAccount(kernel.ledger, len(instance.space), 0)
         thread = process.first_thread
-        super().__init__(lock, Guest(kernel, loader, thread, instance, process.memory))
+        guest = Guest(kernel, loader, thread, instance, process.memory)
+        self.driver = ThreadDriver(lock, guest)
+        self.guest = guest
         self.kernel = kernel
+        self.lock = lock
         self._loader = loader
         self._next = _HEAP
+
+    @property
+    def process(self) -> Process:
+        """The process on which its calls act now."""
+        return self.driver.process
 
     @property
     def memory(self) -> GuestMemory:
@@ -364,10 +372,10 @@ class Caller(ThreadDriver):
         words = [(self.string(a) if isinstance(a, bytes) else a) & 0xFFFF_FFFF for a in arguments]
         words += [0] * (6 - len(words))
         try:
-            return self.syscall(NUMBERS[name], CallArguments(*words))
+            return self.driver.syscall(NUMBERS[name], CallArguments(*words))
         except Execute as change:
             self.guest.instance.close()
-            self.load(change)
+            self.driver.load(change)
             self._next = _HEAP
             return 0
 
@@ -398,9 +406,9 @@ class Caller(ThreadDriver):
         """Fork as the `fork` import does; Python copies the memory."""
         instance = type(self._python)(len(self.space))
         instance.space[:] = self.space
-        with self._lock:
+        with self.lock:
             child = fork(self.kernel, self.guest.thread)
-        caller = Caller(self.kernel, self._lock, self._loader, child, instance)
+        caller = Caller(self.kernel, self.lock, self._loader, child, instance)
         caller._next = self._next
         return caller
 

@@ -242,7 +242,7 @@ def test_a_killed_vfork_child_gives_its_parent_back(caller: Caller) -> None:
     child_pid = caller.ok("getpid")
     other.ok("kill", child_pid, Signal.SIGKILL)
     assert caller.errno("getpid") is Errno.EINTR
-    caller.tick()
+    caller.driver.tick()
     assert caller.ok("exit_group", 0) == child_pid
     assert wait(caller, child_pid) == (child_pid, Signal.SIGKILL)
 
@@ -261,7 +261,7 @@ def test_a_vfork_child_whose_parent_was_killed_too_ends(caller: Caller, sandbox:
     with pytest.raises(ProcessEnded):
         caller.call("getpid")
     with pytest.raises(ProcessEnded):
-        caller.tick()
+        caller.driver.tick()
 
 
 def test_a_trap_in_a_vfork_child_ends_both(caller: Caller) -> None:
@@ -278,7 +278,7 @@ def test_processes_are_limited_for_vfork_too() -> None:
     caller.ok("clone", VFORK)
     caller.ok("exit_group", 0)
     assert caller.errno("clone", VFORK) is Errno.EAGAIN, "a zombie counts"
-    assert caller.fork_allowed() == -Errno.EAGAIN
+    assert caller.driver.fork_allowed() == -Errno.EAGAIN
     assert caller.ok("getpid") == caller.process.pid
     wait(caller)
     caller.ok("clone", VFORK)

@@ -39,7 +39,7 @@ def process(kind: type[PythonInstance]) -> Iterator[Caller]:
 
 def invoke(caller: Caller, name: str, *arguments: int) -> int:
     """Call a WASI function; returns its errno."""
-    return caller.invoke(WASI[name], *(word & 0xFFFF_FFFF_FFFF_FFFF for word in arguments))
+    return caller.driver.invoke(WASI[name], *(word & 0xFFFF_FFFF_FFFF_FFFF for word in arguments))
 
 
 def files(caller: Caller) -> Results:

@@ -226,6 +226,7 @@ def test_the_host_wakes_a_server_that_waits(
     assert accepting.result() > 0
 
 
+@pytest.mark.needs_sources
 def test_the_host_waits_for_a_guest_that_does_not_read(
     sandbox: Sandbox, caller: Caller, ends: list[OutsideEnd]
 ) -> None:

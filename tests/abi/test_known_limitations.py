@@ -49,6 +49,7 @@ def test_files_can_be_watched(caller: Caller) -> None:
     caller.ok("inotify_init1", 0)
 
 
+@pytest.mark.needs_sources
 @pytest.mark.xfail(reason="L037: long writes are done in pieces", strict=True)
 def test_a_long_append_is_not_interleaved(monkeypatch: pytest.MonkeyPatch) -> None:
     sandbox = Sandbox()

@@ -27,6 +27,7 @@ from tests.abi.objects import (
     unix,
 )
 from wasmsand.abi.context import ProcessEnded
+from wasmsand.compiled_kernel import chosen
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.limits import (
     BACKLOG_MAX,
@@ -99,7 +100,8 @@ def test_calls_that_fail_leave_nothing_on_the_ledger(sandbox: Sandbox, caller: C
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_costs_are_close_to_what_objects_take(kind: str) -> None:
-    """Compares with tracemalloc: what Python allocates for 300 more of them."""
+    """Compares with tracemalloc: what Python allocates for 300 more of them. Objects of a compiled
+    kernel may take less."""
     sandbox = Sandbox(Limits(max_open_files=20_000, max_processes=1000))
     caller = sandbox.process()
     prepare(caller)
@@ -118,7 +120,9 @@ def test_costs_are_close_to_what_objects_take(kind: str) -> None:
     finally:
         tracemalloc.stop()
     entered = sum(kernel_bytes(sandbox)) - entered
-    assert taken / 1.25 < entered < taken * 4, (entered // 300, taken // 300)
+    assert taken / 1.25 < entered, (entered // 300, taken // 300)
+    if not chosen().is_used:
+        assert entered < taken * 4, (entered // 300, taken // 300)
 
 
 # What happens at the limit.
@@ -189,7 +193,7 @@ def test_a_process_is_not_made_when_memory_is_used_up(small: Sandbox) -> None:
     caller.pipe()
     fill_objects(small)
     before = small.kernel.ledger.used
-    assert caller.fork_allowed() == -Errno.ENOMEM
+    assert caller.driver.fork_allowed() == -Errno.ENOMEM
     assert caller.errno("clone", 0x4111, 0, 0, 0, 0) is Errno.ENOMEM
     assert small.kernel.ledger.used == before
 

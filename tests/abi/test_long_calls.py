@@ -71,7 +71,7 @@ def test_a_kill_ends_an_endless_read(caller: Caller) -> None:
     vectors = caller.vectors(*[(PLACE, 2 << 20)] * 900)
     pending = caller.begin("readv", file, vectors, 900)
     time.sleep(0.05)
-    with caller._lock:
+    with caller.lock:
         caller.kernel.exit(caller.process, Signal.SIGKILL)
     assert pending.ended(PATIENCE)
 

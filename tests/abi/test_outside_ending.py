@@ -67,6 +67,7 @@ def test_writing_after_the_host_has_closed_causes_a_reset(
     assert caller.errno("sendto", fd, caller.room(1), 1, NOSIGNAL, 0, 0) is Errno.EPIPE
 
 
+@pytest.mark.needs_sources
 def test_a_host_that_closes_wakes_a_guest_that_waits_for_room(
     sandbox: Sandbox, caller: Caller, host: ManualHost
 ) -> None:

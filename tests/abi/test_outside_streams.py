@@ -52,6 +52,7 @@ def test_bytes_go_both_ways_until_the_end(
         assert host.end.take() == b"more"
 
 
+@pytest.mark.needs_sources
 @pytest.mark.syscalls("write", "ppoll_time64")
 def test_a_host_that_does_not_take_makes_the_guest_wait(
     sandbox: Sandbox, caller: Caller, host: ManualHost
@@ -75,6 +76,7 @@ def test_a_host_that_does_not_take_makes_the_guest_wait(
     assert polled(caller, fd) == POLLOUT
 
 
+@pytest.mark.needs_sources
 @pytest.mark.syscalls("read")
 def test_a_guest_that_does_not_read_makes_the_host_wait(
     sandbox: Sandbox, caller: Caller, host: ManualHost

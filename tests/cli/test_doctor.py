@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import wasmsand
+from wasmsand.compiled_kernel import chosen
 from wasmsand.machine.packages.offered import registry
 
 
@@ -49,6 +50,7 @@ def test_a_healthy_installation() -> None:
     assert all(line.startswith("ok ") for line in lines)
     assert "bash" in lines[2]
     assert "coreutils" in lines[2]
+    assert f"ok    kernel: {chosen().form}" in lines
     assert lines[-2].startswith("ok    first command: ")
     assert lines[-1].startswith("ok    active barriers of isolation='process': ")
 

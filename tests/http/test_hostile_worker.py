@@ -15,11 +15,11 @@ import pytest
 from wasmsand.http.quotas import Quotas
 from wasmsand.http.store import ServerStore
 from wasmsand.http.tokens import Quota, Token, TokenTable
-from wasmsand.http.workers.channel import Caller, answer_calls
-from wasmsand.http.workers.forwarding import WorkerLost
+from wasmsand.http.workers.channel import Caller, Calls, answer_calls, send_message
 from wasmsand.http.workers.frames import FRAME_MAX, FrameConnection, Lost
 from wasmsand.http.workers.ledger import Account, Ledger, WorkerMisbehaves
 from wasmsand.http.workers.merging import items_of, merged_metrics
+from wasmsand.http.workers.slot import WorkerLost
 from wasmsand.http.workers.store_service import StoreService
 from wasmsand.sdk.errors import StoreError
 
@@ -79,7 +79,7 @@ def test_what_a_dead_worker_had_is_given_back(ledger: Ledger) -> None:
     reserve(ledger, account, ONE)
     reserve(ledger, account, TWO)
     ledger.call(account, "reserve_snapshot", {"owner": "alice", "size": 7, "identity": TWO})
-    assert ledger.died(account, -9, {TWO}) == 1
+    assert ledger.died(account, -9, {TWO: "alice"}) == 1
     alice, bob = ledger.tokens.named("alice"), ledger.tokens.named("bob")
     assert alice is not None
     assert bob is not None
@@ -92,6 +92,16 @@ def test_what_a_dead_worker_had_is_given_back(ledger: Ledger) -> None:
     assert ledger.home(TWO) is account
 
 
+def test_a_sandbox_that_a_dead_worker_was_about_to_delete_comes_back(ledger: Ledger) -> None:
+    mine, theirs = Account(None), Account(None)
+    reserve(ledger, mine, ONE)
+    reserve(ledger, theirs, TWO)
+    ledger.call(mine, "forget", {"identity": ONE})
+    ledger.died(mine, -9, {ONE: "alice", TWO: "alice"})
+    assert ledger.home(ONE) is mine
+    assert ledger.home(TWO) is theirs  # a worker may have written a state with any id
+
+
 def test_a_revoked_token_can_still_give_back(ledger: Ledger) -> None:
     account = Account(None)
     reserve(ledger, account, ONE)
@@ -99,6 +109,37 @@ def test_a_revoked_token_can_still_give_back(ledger: Ledger) -> None:
     ledger.call(account, "release", {"owner": "alice", "size": 5})
     with pytest.raises(WorkerMisbehaves):
         reserve(ledger, Account(None), TWO)
+
+
+def test_no_call_of_a_dead_worker_is_begun_after_its_end() -> None:
+    """Although somebody else still has its end of the channel."""
+    front, worker = socket.socketpair()
+    began, released, ended = threading.Event(), threading.Event(), threading.Event()
+    handled: list[str] = []
+
+    def handle(name: str, _values: dict[str, Any]) -> tuple[Any, int | None]:
+        began.set()
+        assert released.wait(60)
+        handled.append(name)
+        return None, None
+
+    with worker:
+        calls = Calls(front, handle)
+        send_message(worker, ["first", {}])
+        send_message(worker, ["second", {}])
+        assert began.wait(60)
+
+        def end() -> None:
+            calls.end()
+            ended.set()
+
+        threading.Thread(target=end).start()
+        worker.settimeout(60)
+        assert worker.recv(1) == b""  # the end has begun
+        assert not ended.is_set()  # the first call is not done
+        released.set()
+        assert ended.wait(60)
+    assert handled == ["first"]
 
 
 @pytest.fixture

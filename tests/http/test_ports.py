@@ -468,6 +468,44 @@ def test_the_last_bytes_of_a_stream_arrive(server: ServerProcess) -> None:
                 sandbox.files.rm("got")
 
 
+_CLOSES_FIRST = """
+import socket
+l = socket.create_server(("127.0.0.1", 8003))
+while True:
+    c, _ = l.accept()
+    assert c.recv(4) == b"send"
+    c.sendall(bytes(1_000_000))
+    c.close()
+    open("closed", "w").close()
+"""
+
+
+def test_a_guest_that_closes_first_is_heard_to_its_end(server: ServerProcess) -> None:
+    """Also if the client goes on sending, and has not read anything yet."""
+    parts = urlsplit(server.url)
+    with Sandbox.connect(server.url, token=ALICE) as sandbox:
+        sandbox.files.write("first.py", _CLOSES_FIRST)
+        sandbox.commands.start("exec python3 first.py")
+        sandbox.ports.wait(8003)
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(60)
+            connection.connect((parts.hostname or "", parts.port or 0))
+            connection.sendall(
+                f"POST /v1/sandboxes/{sandbox.id}/tunnels/8003 HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+                f"Authorization: Bearer {ALICE}\r\nConnection: Upgrade\r\n"
+                "Upgrade: wasmsand-stream\r\nContent-Length: 0\r\n\r\nsend".encode()
+            )
+            wait_until(lambda: sandbox.files.exists("closed"), seconds=60)
+            connection.sendall(bytes(1_000_000))
+            got = b""
+            while data := connection.recv(65536):
+                got += data
+        head, _, rest = got.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 101 ")
+        assert rest == bytes(1_000_000)
+
+
 def test_a_killed_sandbox_ends_requests_and_streams(server: ServerProcess) -> None:
     client = Client(server.url, ALICE)
     guest = Guest(client, client.create())

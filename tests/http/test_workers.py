@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import threading
@@ -13,10 +14,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.requests import Request
 
 from tests.http.server import Answer, Client, ServerProcess, serving, write_tokens
 from tests.http.worker_processes import children_of, kill_one, wait_until_ready, workers_of
 from wasmsand import Sandbox, SandboxCrashedError, ServerError
+from wasmsand.http.handlers import playground
+from wasmsand.http.routing import PublicCall
+from wasmsand.http.settings import Settings
+from wasmsand.http.workers.front import Front
 
 ALICE, BOB = "alice-alice-alice-alice", "bob-bob-bob-bob-bob-bob"
 
@@ -145,6 +151,31 @@ def test_tenants_have_workers_of_their_own(tmp_path: Path) -> None:
         status, errors = server.terminate()
     assert status == 0
     assert "has ended with status -9" in errors
+
+
+@pytest.mark.no_userland
+@pytest.mark.parametrize("token", [None, ALICE])
+def test_public_pages_start_no_worker(token: str | None, tmp_path: Path) -> None:
+    tokens = write_tokens(tmp_path / "tokens", {"alice": {"token": ALICE}})
+    with serving("--tenant-workers", "--tokens-file", str(tokens)) as server:
+        client = Client(server.url, token)
+        assert client.ask("GET", "/healthz").json["status"] == "ok"
+        assert "/v1/sandboxes" in client.ask("GET", "/openapi.json").json["paths"]
+        assert server.url.encode() in client.ask("GET", "/docs").body
+        assert client.ask("GET", "/").headers["location"] == "/docs"
+        assert client.ask("GET", "/playground/").error[:2] == (404, "no_such_route")
+        assert client.ask("GET", "/docs?x=1").error[:2] == (400, "invalid_value")
+        assert children_of(server.process.pid) == []
+
+
+@pytest.mark.no_userland
+def test_the_front_process_has_the_files_of_the_playground(tmp_path: Path) -> None:
+    (tmp_path / "headers.json").write_text("{}")
+    (tmp_path / "index.html").write_text("<p>hello")
+    front = Front(Settings(workers=2, playground=str(tmp_path)))
+    request = Request({"type": "http", "path_params": {"path": ""}})
+    response = asyncio.run(playground.file(PublicCall(front, request)))
+    assert response.body == b"<p>hello"
 
 
 def test_workers_end_when_the_front_process_is_killed() -> None:

@@ -19,6 +19,8 @@ from wasmsand.kernel.flags import POLLIN
 from wasmsand.kernel.limits import EPOLL_NESTS_MAX, EPOLL_WATCHES_MAX
 from wasmsand.kernel.wait import WaitQueue
 
+pytestmark = pytest.mark.needs_sources
+
 ONE = (1).to_bytes(8, "little")
 FAN = 4
 """The number of epolls in a layer; each watches all of the next layer."""

@@ -11,6 +11,8 @@ from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.flags import O_CREAT, O_RDONLY, O_RDWR
 from wasmsand.kernel.process.process import Process
 
+pytestmark = pytest.mark.needs_sources
+
 
 class Probe(OpenFile):
     """A description that counts its releases."""

@@ -123,6 +123,7 @@ def test_record_locks_of_one_file_are_bounded(locks: FileLocks, node: Node) -> N
     )
 
 
+@pytest.mark.needs_sources
 def test_record_locks_of_a_sandbox_are_bounded(
     system: System, process: Process, locks: FileLocks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

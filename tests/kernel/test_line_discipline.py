@@ -32,6 +32,8 @@ from wasmsand.kernel.files.line_discipline import (
 )
 from wasmsand.kernel.limits import TERMINAL_INPUT_MAX
 
+pytestmark = pytest.mark.needs_sources
+
 
 class Keyboard(LineDiscipline):
     """A line discipline with shortcuts for tests."""

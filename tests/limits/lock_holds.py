@@ -207,7 +207,7 @@ class House(Sandbox):
         random = Random(row.name)
         return max(
             self._hold(
-                lambda caller, words: caller.invoke(row.handler, *words),
+                lambda caller, words: caller.driver.invoke(row.handler, *words),
                 self._wasi_words(shape, random),
             )
             for _ in range(tries)

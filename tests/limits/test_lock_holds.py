@@ -15,6 +15,8 @@ from tests.limits.lock_holds import House
 from wasmsand.abi.linux.table import SYSTEM_CALLS
 from wasmsand.abi.wasi.table import FUNCTIONS, WasiFunction
 
+pytestmark = pytest.mark.needs_sources
+
 BOUND_MS = 60
 TRIES = 24
 CALLS = [call.name for call in SYSTEM_CALLS if call.function is not None]

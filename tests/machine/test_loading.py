@@ -254,6 +254,7 @@ def test_a_known_program_that_is_no_longer_cached_is_compiled_apart_again(
     assert engine.loads == 2
 
 
+@pytest.mark.needs_sources
 def test_a_program_is_read_in_pieces(
     machine: Machine, engine: GatedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

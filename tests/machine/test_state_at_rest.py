@@ -133,6 +133,7 @@ def test_many_states_keep_the_chain_of_layers_short(machine: Machine) -> None:
     assert twin_of(machine, state).files.read("/tmp/count") == b"%d" % number
 
 
+@pytest.mark.needs_sources
 def test_content_is_shared_and_the_lock_is_held_for_a_moment_only(machine: Machine) -> None:
     machine.files.write("/tmp/large", bytes(32 * MIB))
     for number in range(LAYERS_MAX):

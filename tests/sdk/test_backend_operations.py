@@ -145,6 +145,7 @@ def _pass_an_hour(sandbox: Sandbox, clock: ManualClock) -> None:
     clock.advance(3600)
 
 
+@pytest.mark.needs_sources
 def test_timeouts_of_commands_and_sessions_pass_by_the_clock_of_the_sandbox() -> None:
     clock = _FastClock()
     options = SandboxOptions(timeout_ms=3_600_000)

@@ -54,6 +54,43 @@ def test_objects_are_the_same_bytes(served: Path) -> None:
     assert (served / "fast.o").read_bytes() == (served / "plain.o").read_bytes()
 
 
+MODULE = ["--target=wasm32-unknown-unknown", "-O2", "-nostdlib", "code.c", "-Wl,--no-entry"]
+
+
+def test_modules_are_linked_to_the_same_bytes(
+    served: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (served / "code.c").write_text("double f(double x, int n) { while (n--) x *= x; return x; }")
+    made = []
+    # Clang looks for the linker in PATH.
+    for path in (os.environ["PATH"], os.environ["PATH"].split(os.pathsep, 1)[1]):
+        monkeypatch.setenv("PATH", path)
+        # The module contains the name of the file.
+        assert compile_in(served, *MODULE, "-Wl,--export=f", "-o", "code.wasm").returncode == 0
+        made.append((served / "code.wasm").read_bytes())
+    assert made[0] == made[1]
+
+
+def test_errors_of_the_linker_are_reported(served: Path) -> None:
+    (served / "code.c").write_text("int g(void); int f(void) { return g(); }")
+    done = compile_in(served, *MODULE, "-Wl,--export=f", "-o", "code.wasm")
+    assert done.returncode == 1
+    assert "undefined symbol: g" in done.stderr
+    assert not (served / "code.wasm").exists()
+
+
+@pytest.mark.parametrize("name", [f"llvm-ar-{LLVM}", f"llvm-ranlib-{LLVM}"])
+def test_the_archiver_does_what_its_name_says(served: Path, name: str) -> None:
+    for folder, program in (("fast", name), ("plain", real_compiler(name))):
+        (served / folder).mkdir()
+        (served / folder / "member").write_text("text")
+        archiver = [real_compiler(f"llvm-ar-{LLVM}"), "rcSD", "a.a", "member"]
+        subprocess.run(archiver, cwd=served / folder, check=True)
+        arguments = ["-D", "a.a"] if "ranlib" in name else ["rcsD", "a.a", "member"]
+        assert compile_in(served / folder, *arguments, name=program).returncode == 0
+    assert (served / "fast/a.a").read_bytes() == (served / "plain/a.a").read_bytes()
+
+
 def test_a_program_is_compiled_and_linked(served: Path) -> None:
     done = compile_in(served, '-DNAME="it runs"', "program.c", "-o", "program")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -107,7 +144,7 @@ def test_without_its_server_the_client_runs_the_real_compiler(tmp_path: Path) ->
     (tmp_path / "program.c").write_text(PROGRAM)
     with fast_compiler(Commands()) as folder:
         assert folder is not None
-        (folder / "socket").unlink()
+        (folder / f"{CLANG}.socket").unlink()
         done = compile_in(tmp_path, '-DNAME="x"', "-c", "program.c")
         assert (done.returncode, done.stderr) == (0, "")
         assert (tmp_path / "program.o").is_file()

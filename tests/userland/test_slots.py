@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 
-from userland.builder.slots import Slots
+from userland.builder.slots import Slots, Turns
 
 
 def test_of_builds_that_become_ready_together_the_longest_chain_begins_first() -> None:
@@ -46,3 +47,22 @@ def test_a_failed_build_gives_its_slot_back() -> None:
     slots.take("broken")
     slots.failed("broken")
     slots.take("other")
+
+
+def test_of_sources_that_wait_the_one_of_the_longest_chain_is_fetched_next() -> None:
+    turns = Turns({"first": 0, "light": 1, "heavy": 5})
+    fetched = []
+
+    def fetch(name: str) -> None:
+        with turns.turn(name):
+            fetched.append(name)
+
+    threads = [threading.Thread(target=fetch, args=[name]) for name in ("light", "heavy")]
+    with turns.turn("first"):
+        for thread in threads:
+            thread.start()
+        while turns.waiting < len(threads):
+            time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    assert fetched == ["heavy", "light"]

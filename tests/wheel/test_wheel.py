@@ -151,6 +151,20 @@ def test_doctor_says_that_all_programs_came_compiled(
     assert f"cache: {tmp_path}/.cache/wasmsand" in doctor.stdout
 
 
+def test_the_kernel_comes_compiled(installed: Installation, tmp_path: Path) -> None:
+    script = (
+        "from wasmsand import Sandbox\n"
+        "from wasmsand.compiled_kernel import chosen\n"
+        "with Sandbox() as sandbox:\n"
+        "    print(chosen().is_used, sandbox.commands.run('echo hi').stdout, end='')\n"
+    )
+    done = installed.run("-c", script, home=tmp_path)
+    assert done.stdout == "True hi\n", done.stderr
+    variables = {"WASMSAND_COMPILED_KERNEL": "never"}
+    done = installed.run("-c", script, home=tmp_path, variables=variables)
+    assert done.stdout == "False hi\n", done.stderr
+
+
 def test_warm_checks_what_came_compiled(installed: Installation, tmp_path: Path) -> None:
     warm = installed.wasmsand("warm", home=tmp_path)
     total = len(image_programs(IMAGE_DIRECTORY))

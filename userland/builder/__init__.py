@@ -3,6 +3,7 @@
 The layout, from the top down:
 
     cli          the `wasmsand build` command
+    ahead        what `make` runs before that command is installed
     schedule     which recipes, in which order, how many at once
     build        one recipe: fetch, unpack, configure, make, finish, store
     finish       turns a linked module into one that the kernel can run

@@ -27,6 +27,7 @@ class Commands:
         self.stopped = threading.Event()
         self._guard = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
+        self._answers: dict[tuple[str, ...], tuple[int, str]] = {}
 
     def run(
         self,
@@ -50,6 +51,14 @@ class Commands:
         """Run a command to its end; returns the exit status and all output."""
         status, printed = self._finish(self._start(argv, subprocess.PIPE, cwd, env, ()))
         return status, printed.decode(errors="replace")
+
+    def capture_once(self, argv: Sequence[str]) -> tuple[int, str]:
+        """Like `capture`, for a command that prints the same at any time of the build: it runs
+        once."""
+        words = tuple(argv)
+        if words not in self._answers:
+            self._answers[words] = self.capture(words)
+        return self._answers[words]
 
     @contextmanager
     def background(

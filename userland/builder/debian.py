@@ -136,7 +136,8 @@ class DebianArchive:
     def _mirror(self) -> str:
         if chosen := os.environ.get(MIRROR_VARIABLE):
             return chosen.rstrip("/")
-        _, printed = self._commands.capture(
+        # It reads all package lists, which takes half a second.
+        _, printed = self._commands.capture_once(
             ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)"]
         )
         for line in printed.splitlines():
@@ -171,7 +172,7 @@ class DebianArchive:
 
     def _machine_settings(self) -> list[str]:
         """The machine's settings for archives: proxies, time-outs, validity checks."""
-        _, printed = self._commands.capture(["apt-config", "dump"])
+        _, printed = self._commands.capture_once(["apt-config", "dump"])
         return [
             line
             for line in printed.splitlines()

@@ -113,7 +113,7 @@ class PythonIndexes:
 def _pip_settings(commands: Commands) -> dict[str, str]:
     """What pip is configured with. Variables come before files, and what is set for `download`
     before what is set for all commands."""
-    status, printed = commands.capture([sys.executable, "-m", "pip", "config", "list"])
+    status, printed = commands.capture_once([sys.executable, "-m", "pip", "config", "list"])
     if status != 0:
         return {}
     found: dict[str, dict[str, str]] = {"global": {}, "download": {}, ":env:": {}}

@@ -1,9 +1,9 @@
 """Builds many recipes: order, concurrency, the cache, reproducibility.
 
-Every recipe has a thread. The thread fetches the source at once, waits for the dependencies, then
-for one of a few build slots. Rules: on the whole machine, one builder at a time builds a recipe;
-an output in the cache is not built again unless requested; an error in one recipe stops only the
-recipes that need it.
+Every recipe has a thread. The thread fetches the source when it is its turn, waits for the
+dependencies, then for one of a few build slots. Rules: on the whole machine, one builder at a time
+builds a recipe; an output in the cache is not built again unless requested; an error in one recipe
+stops only the recipes that need it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from userland.builder.durations import seconds_to_the_end
 from userland.builder.errors import BuildError, InputsChanged, Interrupted, NotReproducible
 from userland.builder.keys import needed_keys, recipe_key
 from userland.builder.recipe import Recipe
-from userland.builder.slots import Slots
-from userland.builder.sources import fetch
+from userland.builder.slots import Slots, Turns
+from userland.builder.sources import fetch, is_stored
 
 
 class DependencyFailed(BuildError):
@@ -41,7 +41,9 @@ def build_recipes(
     for recipe in recipes.values():
         shop.progress.add(recipe.name, recipe.version)
     needs = {name: set(shop.target.depends(recipe)) for name, recipe in recipes.items()}
-    slots = Slots(shop.jobs, needs, seconds_to_the_end(recipes, shop.target))
+    weights = seconds_to_the_end(recipes, shop.target)
+    slots = Slots(shop.jobs, needs, weights)
+    sources = Turns(weights)
     results: dict[str, Future[Entry]] = {name: Future() for name in recipes}
 
     def work(recipe: Recipe) -> None:
@@ -52,6 +54,7 @@ def build_recipes(
                 shop,
                 results,
                 slots,
+                sources,
                 recipe.name in rebuild,
                 needed_keys(recipe, recipes, keys, shop.target),
             )
@@ -85,6 +88,7 @@ def _obtain(
     shop: Workshop,
     results: Mapping[str, Future[Entry]],
     slots: Slots,
+    sources: Turns,
     again: bool,
     standing_for_dependencies: list[str],
 ) -> Entry:
@@ -96,7 +100,9 @@ def _obtain(
         shop.progress.end(name, "cached", "")
         return found
     shop.progress.step(name, "fetch")
-    fetch(recipe.source, shop.cache, shop.commands)
+    if not is_stored(recipe.source, shop.cache):
+        with sources.turn(name):
+            fetch(recipe.source, shop.cache, shop.commands)
     slots.fetched(name)
     needed = shop.target.depends(recipe)
     if needed:

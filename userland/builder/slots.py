@@ -1,16 +1,18 @@
-"""Which build begins next, and how many run at once.
+"""Which build begins next, and how many run at once; which source is fetched next.
 
-Owns the slots that builds take. Rules: of the builds that could begin, that with the greatest
-weight is next. The weight is the time from a build's start to the end of the last build that waits
-for it: the longest chains must not begin last. A build can begin when its source is there and all
-builds that it needs have ended. The end of a build gives its slot back and makes others ready in
-one step: if each thread had to wake up first, the fastest one would get the slot.
+Owns the slots that builds take, and the turns of downloads. Rules: of the builds that could begin,
+that with the greatest weight is next; so it is with sources. The weight is the time from a build's
+start to the end of the last build that waits for it: the longest chains must not begin last. A
+build can begin when its source is there and all builds that it needs have ended. The end of a build
+gives its slot back and makes others ready in one step: if each thread had to wake up first, the
+fastest one would get the slot.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 
 class Slots:
@@ -70,3 +72,36 @@ class Slots:
         # If it was cached, nothing makes it ready any more.
         self._missing.pop(name, None)
         self._changed.notify_all()
+
+
+class Turns:
+    """Lets one thread at a time go on: of those that wait, the one with the greatest weight."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self._weights = weights
+        self._waiting: set[str] = set()
+        self._taken = False
+        self._changed = threading.Condition()
+
+    @property
+    def waiting(self) -> int:
+        """How many threads wait for their turn."""
+        return len(self._waiting)
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        """Wait for this recipe's turn, which lasts as long as the block."""
+        with self._changed:
+            self._waiting.add(name)
+            self._changed.wait_for(lambda: not self._taken and name == self._next())
+            self._waiting.remove(name)
+            self._taken = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken = False
+                self._changed.notify_all()
+
+    def _next(self) -> str:
+        return max(self._waiting, key=lambda name: (self._weights[name], name))

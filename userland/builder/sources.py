@@ -21,9 +21,14 @@ from userland.builder.python_index import PythonIndexes
 from userland.builder.recipe import Source
 
 
+def is_stored(source: Source, cache: Cache) -> bool:
+    """Whether the tarball is in the cache."""
+    return _place(source, cache).is_file()
+
+
 def fetch(source: Source, cache: Cache, commands: Commands) -> Path:
     """The tarball, from the cache or from one of its places."""
-    stored = cache.sources / source.sha256 / source.file
+    stored = _place(source, cache)
     if stored.is_file():
         return stored
     # One download at a time: they share the private apt state, and bandwidth is the limit.
@@ -39,6 +44,10 @@ def fetch(source: Source, cache: Cache, commands: Commands) -> Path:
             stored.parent.mkdir(parents=True, exist_ok=True)
             received.replace(stored)
     return stored
+
+
+def _place(source: Source, cache: Cache) -> Path:
+    return cache.sources / source.sha256 / source.file
 
 
 def _receive(source: Source, registry: DebianArchive | PythonIndexes, received: Path) -> None:

@@ -89,6 +89,15 @@ def ensure_needs(
     )
 
 
+def install_all(recipes: Iterable[Recipe], commands: Commands, say: Callable[[str], None]) -> None:
+    """Install at once what `ensure_toolchain` and `ensure_needs` would install."""
+    missing = _missing(commands) + _packages_of(
+        need for recipe in recipes for need in recipe.build.needs
+    )
+    if missing:
+        _install(missing, commands, True, say)
+
+
 def ensure_programs(
     needs: Iterable[tuple[str, str]],
     commands: Commands,
@@ -96,9 +105,13 @@ def ensure_programs(
     say: Callable[[str], None],
 ) -> None:
     """Install programs, each given with the Debian package that has it, unless they are there."""
-    missing = sorted({package for tool, package in needs if shutil.which(tool) is None})
-    if missing:
+    if missing := _packages_of(needs):
         _install(missing, commands, install, say)
+
+
+def _packages_of(needs: Iterable[tuple[str, str]]) -> list[str]:
+    """The packages of programs that are missing."""
+    return sorted({package for tool, package in needs if shutil.which(tool) is None})
 
 
 def _found(commands: Commands) -> Toolchain:

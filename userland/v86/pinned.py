@@ -22,7 +22,7 @@ from userland.builder.debian import DebianArchive
 from userland.builder.errors import HashMismatch, MissingTool
 from userland.builder.keys import file_digest
 from userland.builder.recipe import Source
-from userland.builder.sources import fetch
+from userland.builder.sources import fetch, is_stored
 from userland.builder.wasm_opt import ensure_npm, npm_pack
 
 TABLE = Path(__file__).with_name("packages.toml")
@@ -107,7 +107,7 @@ def fetch_debian(
     packages: tuple[DebianPackage, ...], cache: Cache, commands: Commands
 ) -> dict[str, Path]:
     """The file of each package, by name."""
-    wanted = [package.source for package in packages if not _stored(package.source, cache)]
+    wanted = [package.source for package in packages if not is_stored(package.source, cache)]
     if len(wanted) > 1:
         _fetch_together(wanted, cache, commands)
     return {package.name: fetch(package.source, cache, commands) for package in packages}
@@ -129,10 +129,6 @@ def _fetch_together(wanted: list[Source], cache: Cache, commands: Commands) -> N
             if file.is_file() and not file.is_symlink() and file_digest(file) == source.sha256:
                 (cache.sources / source.sha256).mkdir(parents=True, exist_ok=True)
                 file.replace(cache.sources / source.sha256 / source.file)
-
-
-def _stored(source: Source, cache: Cache) -> bool:
-    return (cache.sources / source.sha256 / source.file).is_file()
 
 
 def fetch_npm(

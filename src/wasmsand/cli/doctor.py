@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import wasmsand
 from wasmsand.cli.checkout import repository_root
+from wasmsand.compiled_kernel import chosen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,6 +78,7 @@ def _checks(console: Console) -> Iterator[str]:
     yield "programs: " + ", ".join(f"{program.name} {program.version}" for program in programs)
     yield _cache()
     yield _compiled(programs, console)
+    yield f"kernel: {chosen().form}"
     yield _packages()
     yield "optional: " + "; ".join(_optional_parts())
     yield _v86_machine()

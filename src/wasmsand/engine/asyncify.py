@@ -21,7 +21,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from enum import Enum, auto
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from wasmsand.engine.dormant import DormantFork
 from wasmsand.engine.protocol import GuestTrap, HostCalls, Instance, LinearMemory, TrapKind
@@ -36,7 +36,7 @@ ASYNCIFY_FUNCTIONS = {
 
 _EAGAIN, _ENOMEM = 11, 12
 _HEADER = struct.Struct("<II")
-_RED_ZONE = 128
+_RED_ZONE: Final = 128
 """Bytes below the C stack pointer that compiled code may use."""
 
 

@@ -151,7 +151,7 @@ def note_request(span: Span, owner: Token, request: Request) -> None:
 
 
 async def _answer(service: Service, route: AnyRoute, request: Request, owner: Token) -> Response:
-    query = None if route.passes_through else _parameters(route, request)
+    query = None if route.passes_through else parameters(route, request)
     with ExitStack() as held:
         # Find the sandbox before reading the body: an upload to a killed one fails at once.
         entry = None
@@ -227,7 +227,8 @@ def _refuse_browsers(request: Request) -> None:
         )
 
 
-def _parameters(route: AnyRoute, request: Request) -> Any:
+def parameters(route: AnyRoute, request: Request) -> Any:
+    """The query of a request, converted to the route's type. Raises `ApiFailure`."""
     text = request.scope["query_string"].decode("latin-1")
     try:
         # File names may contain bytes that are not UTF-8; surrogateescape preserves them.

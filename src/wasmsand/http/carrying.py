@@ -1,7 +1,8 @@
 """Ports of this machine that lead to a sandbox on a server.
 
 Owns `Carriers`. Rules: each connection is a stream through the server, carried by two threads of
-this process; their number is bounded. A connection whose stream cannot be opened is closed.
+this process; their number is bounded. A connection whose stream cannot be opened is closed. If the
+server reads no more, what it has sent still reaches the client.
 """
 
 from __future__ import annotations
@@ -63,14 +64,13 @@ def _thread(work: Callable[..., None], *arguments: object) -> threading.Thread:
 
 
 def _to_server(connection: socket.socket, stream: PortStream) -> None:
-    """Carry what the client sends, until it ends."""
+    """Carry what the client sends, until it ends or the server reads no more."""
     try:
         while data := connection.recv(_PIECE):
             stream.write(data)
         stream.finish()
-    except PortError as error:
-        if error.errno_name != "EOPNOTSUPP":  # over https, the stream stays open for the answer
-            _end(connection)
+    except PortError:
+        pass  # the stream stays open for the answer; over https, it cannot be finished
     except OSError:
         stream.close()
 

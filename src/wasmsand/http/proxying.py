@@ -2,8 +2,9 @@
 
 Owns which headers are passed on. Rules: a guest is hostile. h11 parses its response, and refuses
 malformed or long headers; this server frames the response anew, so nothing of it can pass for
-another response. Bodies are streamed both ways and never held as a whole. The server's token never
-reaches a guest. Headers that would speak for every page of this server are dropped, and pages are
+another response. Bodies are streamed both ways and never held as a whole. A guest that does not
+read the whole request is still heard: its response may say why. The server's token never reaches a
+guest. Headers that would speak for every page of this server are dropped, and pages are
 confined (`Content-Security-Policy: sandbox`), because the API has the same origin.
 """
 
@@ -151,9 +152,10 @@ class ProxiedExchange:
         self._guest = guest
         self._request = request
         self._h11 = h11.Connection(h11.CLIENT, MAX_HEADER_BYTES)
+        self._guest_reads = True
 
     async def begin(self) -> None:
-        """Send the head of the request. Raises `ApiFailure`."""
+        """Send the head of the request. Raises `ApiFailure` if it is malformed."""
         try:
             head = self._h11.send(self._request.to_h11())
         except h11.LocalProtocolError as error:
@@ -162,25 +164,26 @@ class ProxiedExchange:
 
     async def follow_client(self, receive: Receive) -> None:
         """Pass the client's body on, and raise `ClientDisconnect` when the client leaves."""
-        guest_reads = True
+        has_more = True
         while (message := await receive())["type"] != "http.disconnect":
             body = message.get("body", b"")
             try:
-                if body and guest_reads:
+                if body and has_more:
                     await self._send(self._h11.send(h11.Data(data=body)) or b"")
-                if not message.get("more_body", False) and guest_reads:
-                    guest_reads = False
+                if not message.get("more_body", False) and has_more:
+                    has_more = False
                     await self._send(self._h11.send(h11.EndOfMessage()) or b"")
-            except (h11.LocalProtocolError, ApiFailure):
-                guest_reads = False  # its response may say why
+            except h11.LocalProtocolError:
+                has_more = False  # the guest's response may say why
         raise ClientDisconnect
 
     async def _send(self, data: bytes) -> None:
+        """Send data, unless the guest reads no more."""
         try:
-            if data:
+            if data and self._guest_reads:
                 await self._guest.write(data)
         except OSError:
-            raise _bad_gateway("closed the connection") from None
+            self._guest_reads = False
 
     async def response(self) -> h11.Response | h11.InformationalResponse:
         """The head of the response: the final one, or the switch of protocols. Raises

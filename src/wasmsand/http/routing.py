@@ -2,21 +2,23 @@
 
 A route describes a request completely: method, path, query parameters, body, response. Rules:
 `routes.ROUTES` is the only table; the application, the checks and the OpenAPI document are
-made from it.
+made from it. The handler of a public route gets a `PublicCall`, because a front process answers
+such requests itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from starlette.requests import Request
 
 from wasmsand.http.quotas import CommandPlace
 from wasmsand.http.registry import Entry
 from wasmsand.http.service import Service
+from wasmsand.http.settings import Settings
 from wasmsand.http.tokens import Token
 
 Result = TypeVar("Result")
@@ -24,12 +26,43 @@ Query = TypeVar("Query")
 Body = TypeVar("Body")
 
 
+class PublicService(Protocol):
+    """What public routes need of a server: `Service`, or the front process."""
+
+    @property
+    def settings(self) -> Settings:
+        """The server's settings."""
+
+    @property
+    def draining(self) -> bool:
+        """Whether the server is shutting down."""
+
+    @property
+    def page_files(self) -> Mapping[str, tuple[bytes, dict[str, str]]]:
+        """Content and headers of the files of the playground."""
+
+
 @dataclass(frozen=True, slots=True)
-class Call(Generic[Query, Body]):
+class PublicCall:
+    """A request to a public route."""
+
+    service: PublicService
+    request: Request
+
+    def part(self, name: str) -> str:
+        """The part of the path that the route calls `{name}`."""
+        return str(self.request.path_params[name])
+
+
+PublicHandler = Callable[[PublicCall], Awaitable[object]]
+"""The handler of a public route."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(PublicCall, Generic[Query, Body]):
     """One validated request."""
 
     service: Service
-    request: Request
     owner: Token
     query: Query
     """The query parameters; None if the route has none."""
@@ -64,10 +97,6 @@ class Call(Generic[Query, Body]):
         """Run `work`, which may wait for a command for up to `seconds`. `then`: see `Lane.run`."""
         return await self.service.in_command_thread(self.owner, self._sandbox, work, seconds, then)
 
-    def part(self, name: str) -> str:
-        """The part of the path that the route calls `{name}`."""
-        return str(self.request.path_params[name])
-
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute(Generic[Query, Body]):
@@ -87,7 +116,7 @@ class HttpRoute(Generic[Query, Body]):
     """A media type that a client can request instead, with `Accept`."""
     status: int = 200
     public: bool = False
-    """Whether no token is needed."""
+    """Whether no token is needed. Then the handler takes a `PublicCall`."""
     wakes: bool = True
     """Whether a paused sandbox is resumed for the request."""
     passes_through: bool = False

@@ -14,7 +14,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 from wasmsand.engine.freed_memory import FreedMemory, c_library
@@ -36,7 +35,7 @@ from wasmsand.sdk.opening import keep_spare_processes
 from wasmsand.serving.daemons import Daemons
 from wasmsand.serving.endings import Endings
 from wasmsand.serving.lanes import QUEUE_SECONDS, Lane, LaneFull
-from wasmsand.serving.pages import Pages
+from wasmsand.serving.pages import read_pages
 from wasmsand.serving.shares import Shares
 
 Result = TypeVar("Result")
@@ -67,8 +66,7 @@ class Service:
         if store is None and settings.store is not None:
             store = ServerStore(settings.store)
         self.tokens = TokenTable(settings.tokens)
-        place = settings.playground
-        self.page_files = {} if place is None else Pages(Path(place)).read_all()
+        self.page_files = read_pages(settings.playground)
         """Content and headers of the files of the playground."""
         self.quotas = quotas or Quotas(settings.max_sandboxes, gate=HostGate.of(settings))
         self.registry = Registry(self.quotas)

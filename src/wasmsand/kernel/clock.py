@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Final
 
-SECOND = 1_000_000_000
+SECOND: Final = 1_000_000_000
 
 
 class Clock:

@@ -124,7 +124,7 @@ class CapturedOutput:
             )
         stderr = bytes(self.stderr)
         if notices:
-            stderr += b"".join(f"wasmsand: {notice}\n".encode() for notice in notices)
+            stderr += b"".join([f"wasmsand: {notice}\n".encode() for notice in notices])
         return Completed(
             exit_code,
             timed_out,

@@ -87,6 +87,11 @@ class Pages:
             self._files[name] = replace(found, headers=headers)
 
 
+def read_pages(directory: str | None) -> dict[str, tuple[bytes, dict[str, str]]]:
+    """See `Pages.read_all`; nothing if there is no directory. Raises `PagesMissing`."""
+    return {} if directory is None else Pages(Path(directory)).read_all()
+
+
 def _read(file: PageFile) -> bytes:
     with file.open() as content:
         return content.read()

@@ -29,6 +29,7 @@ class Switched:
         self._reader.set_transport(transport)
         if first:
             self._reader.feed_data(first)
+        self._has_ended = False
 
     # For the connection.
 
@@ -38,11 +39,13 @@ class Switched:
 
     def ended(self) -> None:
         """The client sends no more."""
+        self._has_ended = True
         self._reader.feed_eof()
 
     def lost(self) -> None:
-        """The connection is closed: `read` fails."""
-        self._reader.set_exception(ConnectionResetError())
+        """The connection is closed: `read` fails, unless all that the client has sent is there."""
+        if not self._has_ended:
+            self._reader.set_exception(ConnectionResetError())
 
     # For the application.
 

@@ -97,6 +97,7 @@ def applied(before: Seen, listed: list[Change]) -> Seen:
     return after
 
 
+@pytest.mark.needs_sources
 @pytest.mark.parametrize("links", [False, True])
 @pytest.mark.parametrize("seed", range(25))
 def test_random_changes_are_listed_completely(

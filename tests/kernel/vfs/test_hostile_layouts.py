@@ -212,6 +212,7 @@ def test_an_emptied_directory_gives_its_table_back() -> None:
     assert attributes.entries.__sizeof__() < 10_000  # type: ignore[attr-defined]
 
 
+@pytest.mark.needs_sources
 def test_removed_names_are_not_kept_by_old_listings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wasmsand.kernel.vfs.tree.SCANNED_NAMES_KEPT", 2_000)
     world = World()

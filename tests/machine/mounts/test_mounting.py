@@ -217,6 +217,7 @@ def test_mounting_takes_the_same_time_for_any_size(
     assert said(sandbox, "find /mnt/big -type f | wc -l") == "10000\n"
 
 
+@pytest.mark.needs_sources
 def test_what_is_kept_in_memory_is_bounded(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

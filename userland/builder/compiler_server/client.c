@@ -1,7 +1,7 @@
-/* Stands for clang in the PATH of builds, and has the server (server.c) compile.
+/* Stands for clang and other tools of LLVM in the PATH of builds, and has the server (server.c) work.
  *
- * The socket lies beside this program. If the server does not answer, the real compiler runs: the
- * program of the same name in a later directory of PATH.
+ * The socket of the server is beside this program: NAME.socket. If the server does not answer, the
+ * real tool runs: the program of the same name in a later directory of PATH.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 extern char **environ;
 static char own_directory[PATH_MAX];
 
-/* The real compiler's path. */
+/* The real tool's path. */
 static char *find(const char *name) {
 	const char *path = getenv("PATH");
 	char *place = malloc(PATH_MAX), *directories = strdup(path ? path : "/usr/bin:/bin");
@@ -33,9 +33,9 @@ static char *find(const char *name) {
 	return NULL;
 }
 
-static int server(void) {
+static int server(const char *name) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int wanted = snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", own_directory);
+	int wanted = snprintf(address.sun_path, sizeof address.sun_path, "%s/%s.socket", own_directory, name);
 	int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (wanted >= (int)sizeof address.sun_path) return -1;
 	return connect(connection, (struct sockaddr *)&address, sizeof address) == 0 ? connection : -1;
@@ -69,13 +69,14 @@ static int send_all(int connection, int count, char **arguments) {
 
 int main(int count, char **arguments) {
 	ssize_t length = readlink("/proc/self/exe", own_directory, sizeof own_directory - 1);
-	char *real = length > 0 && dirname(own_directory) ? find(basename(arguments[0])) : NULL;
+	char *name = basename(arguments[0]);
+	char *real = length > 0 && dirname(own_directory) ? find(name) : NULL;
 	if (real == NULL) {
 		fprintf(stderr, "%s: not found\n", arguments[0]);
 		return 127;
 	}
 	arguments[0] = real;
-	int connection = server(), status;
+	int connection = server(name), status;
 	if (connection >= 0 && send_all(connection, count, arguments) &&
 	    read(connection, &status, sizeof status) == sizeof status &&
 	    !(WIFEXITED(status) && WEXITSTATUS(status) == REFUSED)) {

@@ -1,4 +1,4 @@
-/* A compiler that is loaded once: preloaded into clang, this turns it into a server.
+/* A tool that is loaded once: preloaded into clang, wasm-ld or llvm-ar, this turns it into a server.
  *
  * Most compilations are short, and loading clang and LLVM takes a third of their time. The server
  * loads them once. For each request it forks, and the child is an ordinary clang from its `main`

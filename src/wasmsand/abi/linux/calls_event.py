@@ -104,7 +104,7 @@ def epoll_pwait(
     if mask:
         replace_mask_while_waiting(context, mask, size)
     found = epoll.wait(most, now=now, deadline=deadline)
-    context.memory.write(address, b"".join(_EVENT.pack(*event) for event in found))
+    context.memory.write(address, b"".join([_EVENT.pack(*event) for event in found]))
     if mask:
         restore_mask_after_waiting(context)
     return len(found)

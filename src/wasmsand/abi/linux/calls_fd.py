@@ -5,6 +5,8 @@ Owns the calls that create, duplicate and describe fds.
 
 from __future__ import annotations
 
+from typing import Final
+
 from wasmsand.abi.linux.calls_lock import record_lock
 from wasmsand.abi.linux.context import CallContext
 from wasmsand.abi.linux.structs import pack_dirents
@@ -35,14 +37,14 @@ from wasmsand.kernel.flags import (
 )
 from wasmsand.kernel.limits import DIRENT_BYTES_PER_HOLD, MEMFD_NAME_MAX
 
-_O_DIRECT = 0o40000
-_DIRENT_MIN = 24
-_MFD_CLOEXEC = 1
-_MFD_ALLOW_SEALING = 2
-_MFD_NOEXEC_SEAL = 8
-_MFD_EXEC = 16
-_CLOSE_RANGE_UNSHARE = 2
-_CLOSE_RANGE_CLOEXEC = 4
+_O_DIRECT: Final = 0o40000
+_DIRENT_MIN: Final = 24
+_MFD_CLOEXEC: Final = 1
+_MFD_ALLOW_SEALING: Final = 2
+_MFD_NOEXEC_SEAL: Final = 8
+_MFD_EXEC: Final = 16
+_CLOSE_RANGE_UNSHARE: Final = 2
+_CLOSE_RANGE_CLOEXEC: Final = 4
 
 
 def openat(context: CallContext, directory: int, path: int, flags: int, mode: int) -> int:

@@ -117,7 +117,7 @@ def getgroups(context: CallContext, size: int, address: int) -> int:
     if size:
         if signed(size) < len(groups):
             raise KernelError(Errno.EINVAL)
-        context.memory.write(address, b"".join(gid.to_bytes(4, "little") for gid in groups))
+        context.memory.write(address, b"".join([gid.to_bytes(4, "little") for gid in groups]))
     return len(groups)
 
 

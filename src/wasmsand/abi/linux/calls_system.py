@@ -26,7 +26,7 @@ def uname(context: CallContext, address: int) -> int:
     """uname(2)."""
     fields = (b"Linux", context.kernel.hostname, OS_RELEASE, OS_VERSION, b"wasm32", b"(none)")
     context.memory.write(
-        address, b"".join(f[: UTSNAME_FIELD - 1].ljust(UTSNAME_FIELD, b"\0") for f in fields)
+        address, b"".join([f[: UTSNAME_FIELD - 1].ljust(UTSNAME_FIELD, b"\0") for f in fields])
     )
     return 0
 

@@ -5,6 +5,8 @@ Owns `CallContext`; its rules are those of `ProcessContext`.
 
 from __future__ import annotations
 
+from typing import Final
+
 from wasmsand.abi.context import ProcessContext
 from wasmsand.abi.linux.structs import TIMESPEC, nanoseconds
 from wasmsand.kernel.clock import SECOND
@@ -15,10 +17,10 @@ from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.vfs import Node
 
-RESTART = -512
+RESTART: Final = -512
 """Tells the libc to run signal handlers and to make the call again (ERESTARTSYS)."""
 
-AT_FDCWD_U32 = 0xFFFF_FF9C
+AT_FDCWD_U32: Final = 0xFFFF_FF9C
 
 
 class CallContext(ProcessContext):

@@ -101,7 +101,7 @@ def give_rights(
     rights.drop()
     if not given:
         return 0, all_fit
-    body = b"".join(fd.to_bytes(_INT, "little") for fd in given)
+    body = b"".join([fd.to_bytes(_INT, "little") for fd in given])
     context.memory.write(address, _CONTROL.pack(_CONTROL.size + len(body), *_RIGHTS) + body)
     return _CONTROL.size + len(body), all_fit
 

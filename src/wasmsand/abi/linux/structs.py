@@ -50,12 +50,24 @@ STATX_BASIC_AND_BIRTH: Final = 0xFFF
 _PAGE: Final = 4096
 
 
+_last_statx: Final[list[tuple[Stat | None, bytes]]] = [(None, b"")]
+"""The last answer of `pack_statx`, for sandboxes on all threads."""
+
+
 def pack_statx(stat: Stat) -> bytes:
-    """struct statx."""
+    """struct statx. Programs ask for the same file several times in a row (tar three times), so the
+    last answer is kept."""
+    last, packed = _last_statx[0]
+    if stat == last:
+        return packed
     dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, atime, mtime, ctime, btime = stat
     major, minor = _device(dev)
     special_major, special_minor = _device(rdev)
-    return _STATX.pack(
+    changed, changed_ns = ctime // SECOND, ctime % SECOND
+    modified, modified_ns = changed, changed_ns
+    if mtime != ctime:
+        modified, modified_ns = mtime // SECOND, mtime % SECOND
+    packed = _STATX.pack(
         STATX_BASIC_AND_BIRTH,
         blksize,
         nlink,
@@ -69,15 +81,17 @@ def pack_statx(stat: Stat) -> bytes:
         atime % SECOND,
         btime // SECOND,
         btime % SECOND,
-        ctime // SECOND,
-        ctime % SECOND,
-        mtime // SECOND,
-        mtime % SECOND,
+        changed,
+        changed_ns,
+        modified,
+        modified_ns,
         special_major,
         special_minor,
         major,
         minor,
     )
+    _last_statx[0] = (stat, packed)  # both in one step
+    return packed
 
 
 @lru_cache(maxsize=64)

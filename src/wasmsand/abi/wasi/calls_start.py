@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from itertools import accumulate
 from struct import pack
+from typing import Final
 
 from wasmsand.abi.wasi.context import WasiContext
 from wasmsand.abi.wasi.structs import PRESTAT
 from wasmsand.kernel.errno import Errno, KernelError
 
-_DIRECTORY_TAG = 0
+_DIRECTORY_TAG: Final = 0
 
 
 def _environment(context: WasiContext) -> tuple[bytes, ...]:
@@ -36,7 +37,7 @@ def _write_strings(
     context: WasiContext, strings: tuple[bytes, ...], pointers: int, buffer: int
 ) -> int:
     block = b"\0".join((*strings, b""))
-    starts = accumulate((len(string) + 1 for string in strings[:-1]), initial=buffer)
+    starts = accumulate([len(string) + 1 for string in strings[:-1]], initial=buffer)
     context.memory.require(buffer, len(block))
     count = len(strings)
     context.memory.write(pointers, pack(f"<{count}I", *starts) if count else b"")

@@ -20,7 +20,7 @@ paths that start there are confined by `/`, so that absolute symbolic links work
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from wasmsand.abi.wasi import rights
 from wasmsand.abi.wasi.descriptors import DescriptorTable
@@ -32,7 +32,7 @@ from wasmsand.kernel.limits import PREOPENED_LEVELS_MAX, PREOPENED_NAMES_MAX
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.vfs import Credentials, Namespace, Node
 
-FIRST_PREOPEN = 3
+FIRST_PREOPEN: Final = 3
 
 
 class _Preopen(NamedTuple):

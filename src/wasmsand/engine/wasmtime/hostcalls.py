@@ -17,7 +17,7 @@ from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from operator import attrgetter
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from wasmsand.engine.forking import in_child, renewed_in_child
 from wasmsand.engine.protocol import Arguments, HostCalls, HostFunction
@@ -44,9 +44,11 @@ class RunningGuest(Protocol):
         """The epoch advanced while the guest computed."""
 
 
-_guests: dict[int, RunningGuest] = {}
-_syscalls: dict[int, _SyscallHandler] = {}
-_functions: dict[int, _FunctionHandler] = {}
+# Final, because the compiled form then finds them without a look-up.
+_guests: Final[dict[int, RunningGuest]] = {}
+_syscalls: Final[dict[int, _SyscallHandler]] = {}
+_functions: Final[dict[int, _FunctionHandler]] = {}
+_thread: Final = get_ident
 
 Occupant = tuple[RunningGuest, _SyscallHandler, _FunctionHandler] | None
 
@@ -92,29 +94,29 @@ in_child(_forget_guests)  # their threads do not exist in the child
 def _keep_and_trap(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> int:
-    _guests[get_ident()].fail(error)
+    _guests[_thread()].fail(error)
     return int(ffi.cast("uintptr_t", lib.wasmtime_trap_new(_UNWIND, len(_UNWIND))))
 
 
 def _keep_and_fail(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> int:
-    _guests[get_ident()].fail(error)
+    _guests[_thread()].fail(error)
     return int(ffi.cast("uintptr_t", lib.wasmtime_error_new(_UNWIND)))
 
 
 def _syscall(environment: int, caller: int, values: CData) -> int:
-    values.result = _syscalls[get_ident()](values.nr, values)
+    values.result = _syscalls[_thread()](values.nr, values)
     return 0
 
 
 def _fork(environment: int, caller: int, values: CData) -> int:
-    values.result = _guests[get_ident()].fork_called(values.buffer)
+    values.result = _guests[_thread()].fork_called(values.buffer)
     return 0
 
 
 _Reader = Callable[[CData], tuple[Any, ...]]
-_registered: list[tuple[_Reader, Callable[..., Any]]] = []
+_registered: Final[list[tuple[_Reader, Callable[..., Any]]]] = []
 _numbers: dict[HostFunction, int] = {}
 _registering = allocate_lock()
 renewed_in_child(globals(), "_registering")
@@ -142,24 +144,26 @@ def _reader(parameters: str) -> _Reader:
     ]
     if not names:
         return lambda values: ()
-    read = attrgetter(*names)  # reads all in one call
-    return read if len(names) > 1 else lambda values: (read(values),)
+    if len(names) == 1:
+        read_one: Callable[[CData], Any] = attrgetter(names[0])
+        return lambda values: (read_one(values),)
+    return attrgetter(*names)  # reads all in one call
 
 
 def _function(environment: int, caller: int, values: CData) -> int:
     read, handler = _registered[environment]
-    values.result = _functions[get_ident()](handler, *read(values))
+    values.result = _functions[_thread()](handler, *read(values))
     return 0
 
 
 def _procedure(environment: int, caller: int, values: CData) -> int:
     read, handler = _registered[environment]
-    _functions[get_ident()](handler, *read(values))
+    _functions[_thread()](handler, *read(values))
     return 0
 
 
 def _epoch(context: int, data: int, ticks_from_now: CData) -> int:
-    _guests[get_ident()].tick()
+    _guests[_thread()].tick()
     ticks_from_now[0] = 1
     return 0
 

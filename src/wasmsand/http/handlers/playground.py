@@ -9,18 +9,18 @@ from __future__ import annotations
 from starlette.responses import RedirectResponse, Response
 
 from wasmsand.http.failures import ApiFailure
-from wasmsand.http.routing import Call
+from wasmsand.http.routing import PublicCall
 
 ANY_FILE = "*/*"
 
 
-async def page(call: Call[None, None]) -> Response:
+async def page(call: PublicCall) -> Response:
     """`GET /playground`"""
     _check(call)
     return RedirectResponse("/playground/", 308)
 
 
-async def file(call: Call[None, None]) -> Response:
+async def file(call: PublicCall) -> Response:
     """`GET /playground/{path}`"""
     _check(call)
     found = call.service.page_files.get(call.part("path"))
@@ -30,7 +30,7 @@ async def file(call: Call[None, None]) -> Response:
     return Response(content, headers=headers)
 
 
-def _check(call: Call[None, None]) -> None:
+def _check(call: PublicCall) -> None:
     if not call.service.page_files:
         raise ApiFailure(
             404, "no_such_route", "there is no playground; start the server with --playground"

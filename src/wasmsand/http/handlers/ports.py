@@ -114,7 +114,7 @@ async def _connect(call: Call[None, None], port: int, held: ExitStack) -> GuestS
     held.enter_context(call.service.registry.use(call.entry))
     backend = call.entry.sandbox.backend
     connection = await call.in_file_thread(partial(backend.connect_port, port, _CONNECT_SECONDS))
-    guest = await GuestStream.over(connection, call.service.settings.port_idle_seconds)
+    guest = GuestStream(connection, call.service.settings.port_idle_seconds)
     held.callback(guest.close)
     return guest
 

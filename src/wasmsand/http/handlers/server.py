@@ -6,10 +6,10 @@ from starlette.responses import Response
 
 from wasmsand.http.messages import Health
 from wasmsand.http.metrics import CONTENT_TYPE
-from wasmsand.http.routing import Call
+from wasmsand.http.routing import Call, PublicCall
 
 
-async def health(call: Call[None, None]) -> Health:
+async def health(call: PublicCall) -> Health:
     """`GET /healthz`"""
     status = "draining" if call.service.draining else "ok"
     return Health(status=status, version=call.service.settings.version)

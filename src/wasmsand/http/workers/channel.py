@@ -1,8 +1,9 @@
 """Calls of a worker to the front process, one at a time, with descriptors.
 
-Owns both ends: `Caller` in the worker, `answer_calls` in the front process. A message is a length
-and msgpack; a descriptor comes with its first byte. Rules: both ends block, so they are used on
-threads. An exception of the front process that has an HTTP form is raised again in the worker.
+Owns both ends: `Caller` in the worker, `Calls` in the front process. A message is a length and
+msgpack; a descriptor comes with its first byte. Rules: both ends block, so they are used on
+threads. An exception of the front process that has an HTTP form is raised again in the worker. A
+call that a worker made before its death is either done when `Calls.end` returns, or never.
 """
 
 from __future__ import annotations
@@ -113,14 +114,44 @@ class Caller:
         return value, descriptor
 
 
-def answer_calls(channel: socket.socket, handle: Handler) -> None:
-    """Answer the calls of a worker until it ends. Run it on a thread."""
+class Calls:
+    """The calls of one worker, which a thread of its own answers."""
+
+    def __init__(self, channel: socket.socket, handle: Handler) -> None:
+        """Owns `channel`."""
+        self._channel = channel
+        self._is_over = False
+        self._thread = threading.Thread(
+            target=lambda: answer_calls(channel, handle, lambda: self._is_over),
+            name="wasmsand-worker",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def end(self) -> None:
+        """The worker has ended: answer no more of its calls. Returns when the one that is being
+        answered is done."""
+        self._is_over = True
+        try:
+            # Not only the worker may have the other end: it may have passed it on.
+            self._channel.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # closed already
+        self._thread.join()
+
+
+def answer_calls(
+    channel: socket.socket, handle: Handler, is_over: Callable[[], bool] = lambda: False
+) -> None:
+    """Answer the calls of a worker until it ends, or `is_over`. Run it on a thread."""
     with channel:
         while True:
             try:
                 (name, values), stray = receive_message(channel)
                 if stray is not None:
                     os.close(stray)
+                if is_over():
+                    return
                 answer, descriptor = _answered(handle, str(name), dict(values))
                 try:
                     send_message(channel, answer, descriptor)

@@ -3,7 +3,9 @@
 Owns `Crew`, and each worker's process and channels. Rules: used on the event loop of the main
 thread, because the system ends a worker with the thread that started it. A worker that ends without
 being told, or does not answer for `_HANG_SECONDS`, is replaced at once; one that keeps ending soon
-after its start is replaced ever more slowly. A worker inherits three sockets and no variable of the
+after its start is replaced ever more slowly. Its end is settled when its last call to the store is
+done: only then it is decided which sandboxes are lost, and the next worker starts. So nothing that
+a dead worker has asked for happens later. A worker inherits three sockets and no variable of the
 server that it does not need.
 """
 
@@ -28,11 +30,10 @@ from wasmsand.confinement.environment import child_environment
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.settings import Settings
 from wasmsand.http.tokens import Token
-from wasmsand.http.workers.channel import ChannelClosed, answer_calls
-from wasmsand.http.workers.forwarding import WorkerLost
+from wasmsand.http.workers.channel import Calls, ChannelClosed
 from wasmsand.http.workers.frames import ANSWER, ASK, ROOM, Lost, frame
 from wasmsand.http.workers.ledger import Ledger
-from wasmsand.http.workers.slot import Slot
+from wasmsand.http.workers.slot import Slot, WorkerLost
 from wasmsand.http.workers.store_service import StoreService
 
 _PING_SECONDS: Final = 5.0
@@ -59,10 +60,10 @@ class Crew:
         settings: Settings,
         ledger: Ledger,
         store: StoreService | None,
-        on_death: Callable[[Slot, int, int], None],
+        on_death: Callable[[int], None],
     ) -> None:
-        """`on_death` gets the slot of a worker that died, its exit status, and how many sandboxes
-        are lost."""
+        """`on_death` is called when a worker has died and that is settled, with the number of
+        sandboxes that are lost."""
         self._settings = settings
         self._ledger = ledger
         self._store = store
@@ -133,15 +134,15 @@ class Crew:
         slot.process, slot.starts = process, slot.starts + 1
         slot.link = link[0]
         slot.link.setblocking(False)
-        handle_ledger = self._ledger_handler(slot, process)
-        self._thread(lambda: answer_calls(ledger[0], handle_ledger))
+        Calls(ledger[0], self._ledger_handler(slot, process))
+        store_calls: Calls | None = None
         if self._store is not None:
             service = self._store
 
             def handle(name: str, values: dict[str, Any]) -> tuple[Any, int | None]:
                 return service.call(slot, slot.tenant, name, values)
 
-            self._thread(lambda: answer_calls(store[0], handle))
+            store_calls = Calls(store[0], handle)
         else:
             store[0].close()
         loop, began = asyncio.get_running_loop(), time.monotonic()
@@ -156,11 +157,14 @@ class Crew:
                 pass  # it has ended
             status = process.wait()
             try:
-                loop.call_soon_threadsafe(self._ended, slot, process, status, began)
+                loop.call_soon_threadsafe(self._ended, slot)
+                if store_calls is not None:
+                    store_calls.end()  # it may wait for the disk
+                loop.call_soon_threadsafe(self._settle, slot, process.pid, status, began)
             except RuntimeError:
                 pass  # the server has ended
 
-        self._thread(watch)
+        threading.Thread(target=watch, name="wasmsand-worker", daemon=True).start()
 
     def _ledger_handler(
         self, slot: Slot, process: subprocess.Popen[bytes]
@@ -188,7 +192,7 @@ class Crew:
                     done.set_result(None)
                 except ApiFailure as failure:
                     if name == "reserve" and self._store is not None:
-                        self._task(self._reserve_with_room(slot, values, failure, done))
+                        self._task(self._reserve_with_room(slot, process, values, failure, done))
                     else:
                         done.set_exception(failure)
                 except Exception as error:
@@ -203,7 +207,12 @@ class Crew:
         return handle
 
     async def _reserve_with_room(
-        self, slot: Slot, values: dict[str, Any], failure: ApiFailure, done: Future[None]
+        self,
+        slot: Slot,
+        process: subprocess.Popen[bytes],
+        values: dict[str, Any],
+        failure: ApiFailure,
+        done: Future[None],
     ) -> None:
         """Let other workers pause an idle sandbox, and reserve again. The worker that asks does the
         same with its own sandboxes."""
@@ -220,6 +229,9 @@ class Crew:
             except (TimeoutError, WorkerLost, ApiFailure):
                 continue
             for _ in range(_ROOM_STEPS):  # until the other worker has given its quota back
+                if slot.process is not process:  # nobody would give the reservation back
+                    done.set_exception(ChannelClosed())
+                    return
                 try:
                     self._ledger.call(slot.account, "reserve", values)
                     done.set_result(None)
@@ -232,33 +244,34 @@ class Crew:
                 await asyncio.sleep(_ROOM_STEP_SECONDS)
         done.set_exception(failure)
 
-    @staticmethod
-    def _thread(work: Callable[[], None]) -> None:
-        threading.Thread(target=work, name="wasmsand-worker", daemon=True).start()
-
     # Watching.
 
-    def _ended(
-        self, slot: Slot, process: subprocess.Popen[bytes], status: int, began: float
-    ) -> None:
+    @staticmethod
+    def _ended(slot: Slot) -> None:
+        """A worker has ended: from now on, requests wait for the next one."""
         slot.process = None
         slot.ended()
-        stored = set() if self._store is None else self._store.stored_by(slot)
+
+    def _settle(self, slot: Slot, pid: int, status: int, began: float) -> None:
+        """Decide what is lost with a worker that has ended, and replace it."""
+        stored: dict[str, str] = {}
         if self._store is not None:
+            stored = self._store.owners_by(slot)
             self._store.died(slot)
         lost = self._ledger.died(slot.account, status, stored)
+        slot.deaths += 1
         if self._stopping:
             return
         log.error(
             "worker %d (process %d) has ended with status %d; %d sandboxes are lost, %d come back "
             "from the store",
             slot.number,
-            process.pid,
+            pid,
             status,
             lost,
             len(stored),
         )
-        self._on_death(slot, status, lost)
+        self._on_death(lost)
         is_quick = time.monotonic() - began < _QUICK_SECONDS
         slot.quick_deaths = slot.quick_deaths + 1 if is_quick else 0
         pause = min(0.5 * 2**slot.quick_deaths, _LONGEST_PAUSE_SECONDS) if is_quick else 0.0
@@ -367,7 +380,8 @@ def _for_worker(settings: Settings, tenant: str | None) -> Settings:
         settings,
         tokens=tokens,
         tokens_file=None,
-        otel=False,  # the front process exports for all
+        playground=None,  # the front process has it
+        otel=False,  # it exports for all
         workers=1,
         tenant_workers=False,
         host_memory=None,

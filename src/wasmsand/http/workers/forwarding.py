@@ -35,17 +35,13 @@ from wasmsand.http.workers.frames import (
     body_frames,
     frame,
 )
-from wasmsand.http.workers.slot import Slot
+from wasmsand.http.workers.slot import Slot, WorkerLost
 from wasmsand.serving.connections import BoundedConnection
 from wasmsand.serving.switched import Switched
 
 _FETCHED_MAX: Final = 256 << 20
 _HEADERS_MAX: Final = 256
 _END_SECONDS: Final = 5.0
-
-
-class WorkerLost(Exception):
-    """The worker has ended, or broke the rules, before it began to answer."""
 
 
 def head_of(scope: Scope, owner: str, dropped: frozenset[bytes]) -> RequestHead:

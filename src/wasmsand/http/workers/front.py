@@ -1,15 +1,17 @@
 """What all requests of the front process share.
 
 Owns `Front`: admission, the ledger, the workers, the store, telemetry. Rules: used on the event
-loop only. What is stored belongs to a slot, chosen by the id of its sandbox.
+loop only. What is stored belongs to a slot, chosen by the id of its sandbox. A request whose worker
+dies is repeated only if that is safe, and at most `TRIES` times in all.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -28,14 +30,20 @@ from wasmsand.http.telemetry import telemetry_of
 from wasmsand.http.token_watch import watch_tokens
 from wasmsand.http.tokens import SERVER, Token, TokenTable
 from wasmsand.http.workers.crew import Crew
-from wasmsand.http.workers.forwarding import WorkerLost, fetch, head_of
+from wasmsand.http.workers.forwarding import fetch, head_of
 from wasmsand.http.workers.frames import RequestHead
 from wasmsand.http.workers.ledger import Ledger
 from wasmsand.http.workers.merging import merged_metrics
-from wasmsand.http.workers.slot import Slot
+from wasmsand.http.workers.slot import Slot, WorkerLost
 from wasmsand.http.workers.store_service import StoreService
+from wasmsand.serving.pages import read_pages
 from wasmsand.serving.shares import Shares
 
+Result = TypeVar("Result")
+TRIES: Final = 3
+"""How often a request is sent, if workers die and it is safe to repeat."""
+_SETTLE_STEPS: Final = 100
+_SETTLE_STEP_SECONDS: Final = 0.01
 _METRICS_SECONDS: Final = 10.0
 """How often the metrics of the workers are collected for OpenTelemetry."""
 
@@ -52,13 +60,14 @@ class Front:
     """A server whose sandboxes are in other processes."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises `StoreError` if the store cannot be used."""
+        """Raises `StoreError` if the store cannot be used, `PagesMissing` if there is no page."""
         self.settings = settings
         self.tokens = TokenTable(settings.tokens)
         self.quotas = Quotas(settings.max_sandboxes, gate=HostGate.of(settings))
         self.metrics = Metrics()
         self.telemetry = telemetry_of(settings)
         self._last_metrics = b""
+        self.page_files = read_pages(settings.playground)
         self.draining = False
         self.drop_tenants: Callable[[Collection[str]], None] = lambda tenants: None
         """Closes the connections of tokens that were revoked."""
@@ -78,7 +87,7 @@ class Front:
     def _count_ready(self) -> int:
         return sum(slot.ready.is_set() for slot in self.crew)
 
-    def _worker_died(self, _slot: Slot, _status: int, lost: int) -> None:
+    def _worker_died(self, lost: int) -> None:
         self._deaths.inc()
         self._losses.inc(lost)
 
@@ -180,20 +189,40 @@ class Front:
                 exit_status=lost.exit_status,
             )
 
-    async def settle_loss(self, slot: Slot, process: object) -> None:
-        """After a worker was lost: wait until its death is known."""
-        for _ in range(100):
-            if slot.process is not process:
+    async def alive(self, slot: Slot) -> int:
+        """Wait until the slot has a worker; returns how many it had before. Raises `ApiFailure`."""
+        self.crew.ensure(slot)
+        await slot.wait_ready()
+        return slot.deaths
+
+    async def settle_loss(self, slot: Slot, deaths: int) -> None:
+        """After a worker was lost before which its slot had `deaths`: wait until its end is
+        settled. If that takes long, go on: then it is not known what is lost, and the client has to
+        ask again."""
+        for _ in range(_SETTLE_STEPS):
+            if slot.deaths > deaths:
                 return
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(_SETTLE_STEP_SECONDS)
+
+    async def repeated(self, slot: Slot, ask: Callable[[], Awaitable[Result]]) -> Result:
+        """What `ask` returns, which asks the worker of `slot` something that is safe to repeat.
+        Raises what it raises; `WorkerLost` only if several workers died one after the other."""
+        for _ in range(TRIES - 1):
+            deaths = await self.alive(slot)
+            try:
+                return await ask()
+            except WorkerLost:
+                await self.settle_loss(slot, deaths)
+        return await ask()
 
     async def ask_all(self, owner: Token, scope: Scope, query: dict[str, str]) -> list[bytes]:
-        """The responses of all workers of a token to a request without a body. Raises
-        `ApiFailure`."""
+        """The responses of all workers of a token to a request without a body, which is safe to
+        repeat. Raises `ApiFailure`, `WorkerLost`."""
         head = head_of(scope, owner.name, frozenset({b"authorization"}))
         head = msgspec.structs.replace(head, query=urlencode(query).encode(), has_body=False)
         slots = [slot for slot in self.crew.slots_of(owner.name) if slot.starts]
-        return list(await asyncio.gather(*(self.asked(slot, head) for slot in slots)))
+        asked = [self.repeated(slot, partial(self.asked, slot, head)) for slot in slots]
+        return list(await asyncio.gather(*asked))
 
     async def asked(self, slot: Slot, head: RequestHead) -> bytes:
         """The response of one worker. Raises `ApiFailure`, `WorkerLost`."""

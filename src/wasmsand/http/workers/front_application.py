@@ -1,17 +1,19 @@
 """The application of the front process: admits a request, chooses its worker, forwards it.
 
-Owns `front_application`, and which requests the front process answers itself: health, metrics and
-lists. Rules: the checks are those of `app.admit`; the server's token goes no further. A new sandbox
-goes to the worker with the least load. A request for a sandbox that died with its worker is 410
-`sandbox_crashed`; one that was running at that moment and whose sandbox is stored is 503
-`worker_lost`, because it may have been done or not.
+Owns `front_application`, and which requests the front process answers itself: public pages, metrics
+and lists. Rules: the checks are those of `app.admit`; the server's token goes no further. A request
+without a token reaches no worker, so it cannot start one. A new sandbox goes to the worker with the
+least load. A request for a sandbox that died with its worker is 410 `sandbox_crashed`. One that was
+running at that moment and whose sandbox is stored is 503 `worker_lost`, because it may have been
+done or not; but if it is safe to repeat (`_REPEATED`), the next worker of the slot gets it.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, cast
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
@@ -20,25 +22,31 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from wasmsand.http.app import admit, failure_for, not_routed, note_request, routed
+from wasmsand.http.app import admit, failure_for, not_routed, note_request, parameters, routed
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.handlers import commands, copies, loading, python, sandboxes, server, shells
-from wasmsand.http.messages import Health
+from wasmsand.http.messages import Done, Killed
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.proxying import TOKEN_HEADER
 from wasmsand.http.responses import failure_response, json_response
-from wasmsand.http.routing import AnyRoute
+from wasmsand.http.routing import AnyRoute, PublicCall, PublicHandler
 from wasmsand.http.telemetry import Span
 from wasmsand.http.tokens import Token
 from wasmsand.http.websocket import BEARER_PREFIX
-from wasmsand.http.workers.forwarding import WorkerLost, forward, head_of
-from wasmsand.http.workers.front import Front, Refused
+from wasmsand.http.workers.forwarding import fetch, forward, head_of
+from wasmsand.http.workers.frames import RequestHead
+from wasmsand.http.workers.front import TRIES, Front, Refused
 from wasmsand.http.workers.merging import after, items_of, merged_metrics, oldest_first
-from wasmsand.http.workers.slot import Slot
+from wasmsand.http.workers.slot import NothingSent, Slot, WorkerLost
 from wasmsand.serving.connections import BoundedConnection, connection_of
 
 _RUNS: Final = frozenset({commands.run, python.run, shells.run})
 """Handlers whose requests wait for a command."""
+_DELETIONS: Final[dict[Any, Killed | Done]] = {sandboxes.kill: Killed(), copies.delete: Done()}
+"""Handlers that delete something, with what they answer. If the worker dies and the next one does
+not have what was to be deleted, the first one has deleted it."""
+_REPEATED: Final = frozenset({sandboxes.state, sandboxes.resume, copies.listing, *_DELETIONS})
+"""Handlers whose requests have the same effect if they are done twice."""
 _PAGE: Final = 1000
 
 
@@ -68,12 +76,12 @@ class FrontEndpoint:
     def __init__(self, front: Front, route: AnyRoute) -> None:
         self._front = front
         self._route = route
-        self._own = {
-            server.health: self._health,
+        own = {
             server.metrics: self._metrics,
             sandboxes.listing: self._list_sandboxes,
             copies.listing_all: self._list_snapshots,
-        }.get(route.handler)
+        }
+        self._own = self._public if route.public else own.get(route.handler)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -117,38 +125,65 @@ class FrontEndpoint:
         client = connection_of(scope)
         assert isinstance(client, BoundedConnection)
         head = head_of(scope, owner.name, self._dropped(request))
+        repeats = route.handler in _REPEATED and (not head.has_body or route.body is not None)
         with ExitStack() as held:
             body: bytes | None = None
-            if route.handler is sandboxes.create and head.has_body:
+            if head.has_body and (route.handler is sandboxes.create or repeats):
                 body = await self._received(owner, request, held)
-                slot = self._slot_for_new(owner, body)
-            elif route.handler is loading.load:
-                slot = front.crew.least_loaded(owner.name)
-            else:
-                slot = front.choose(route, request, owner)
             if route.handler in _RUNS:
                 sandbox = str(request.path_params["sandbox"])
                 held.enter_context(front.quotas.running_command(owner, sandbox))
-            front.crew.ensure(slot)
-            process = slot.process
-            try:
-                return await forward(
-                    slot,
-                    head,
-                    client,
-                    request.receive,
-                    send,
-                    body=body,
-                    closes=lambda: front.draining,
-                )
-            except WorkerLost:
-                await front.settle_loss(slot, process)
-                raise self._lost(owner, request) from None
+            was_sent = False
+            for _ in range(TRIES):
+                slot = self._slot_for(owner, request, body)
+                deaths = await front.alive(slot)
+                self._check_lost(owner, request)  # it may have waited for the next worker
+                try:
+                    if was_sent and route.handler in _DELETIONS:
+                        response = await self._deleted_again(slot, head)
+                        await response(scope, request.receive, send)
+                        return response.status_code
+                    return await forward(
+                        slot,
+                        head,
+                        client,
+                        request.receive,
+                        send,
+                        body=body,
+                        closes=lambda: front.draining,
+                    )
+                except NothingSent:
+                    await front.settle_loss(slot, deaths)
+                except WorkerLost:
+                    await front.settle_loss(slot, deaths)
+                    was_sent = True
+                    if not repeats:
+                        break
+            raise self._lost(owner, request)
+
+    def _slot_for(self, owner: Token, request: Request, body: bytes | None) -> Slot:
+        """The worker for a request. Raises `sandbox_crashed`."""
+        front, handler = self._front, self._route.handler
+        if handler is sandboxes.create and body is not None:
+            return self._slot_for_new(owner, body)
+        if handler is loading.load:
+            return front.crew.least_loaded(owner.name)
+        return front.choose(self._route, request, owner)
+
+    async def _deleted_again(self, slot: Slot, head: RequestHead) -> Response:
+        """The response to a deletion whose first worker died. Raises `WorkerLost`, `ApiFailure`."""
+        answer, body = await fetch(slot, head)
+        if answer.status == 404:
+            return json_response(_DELETIONS[self._route.handler])
+        return Response(body, answer.status, media_type="application/json")
+
+    def _check_lost(self, owner: Token, request: Request) -> None:
+        """Raises `sandbox_crashed`."""
+        self._front.check_lost(owner, str(request.path_params.get("sandbox", "")))
 
     def _lost(self, owner: Token, request: Request) -> ApiFailure:
         """The failure of a request that was running when its worker ended."""
-        identity = str(request.path_params.get("sandbox", ""))
-        self._front.check_lost(owner, identity)
+        self._check_lost(owner, request)
         return ApiFailure(
             503,
             "worker_lost",
@@ -210,9 +245,12 @@ class FrontEndpoint:
 
     # Answers of the front process itself.
 
-    async def _health(self, _owner: Token, _request: Request) -> Response:
-        status = "draining" if self._front.draining else "ok"
-        return json_response(Health(status=status, version=self._front.settings.version))
+    async def _public(self, _owner: Token, request: Request) -> Response:
+        route = self._route
+        parameters(route, request)
+        handler = cast("PublicHandler", route.handler)
+        value = await handler(PublicCall(self._front, request))
+        return value if isinstance(value, Response) else json_response(value, route.status)
 
     async def _metrics(self, owner: Token, request: Request) -> Response:
         front = self._front
@@ -233,7 +271,8 @@ class FrontEndpoint:
         items: list[dict[str, Any]] = []
         for slot in self._front.crew.slots_of(owner.name):
             if slot.starts:
-                items += await self._pages(owner, request.scope, slot, query)
+                pages = partial(self._pages, owner, request.scope, slot, query)
+                items += await self._front.repeated(slot, pages)
         page = after(oldest_first(items), identity, int(limit))
         return json_response({"sandboxes": page})
 

@@ -3,14 +3,14 @@
 Owns `Ledger`. Rules: used on the event loop of the front process only. What a worker reserved is
 known by worker and token, so a worker can give back only what it has, and all of it is given back
 when the worker dies. A sandbox belongs to a slot, not to a process: the worker that replaces a dead
-one finds the stored sandboxes of its slot. The ids of lost sandboxes are remembered for a while, so
-that their clients learn what happened.
+one finds the stored sandboxes of its slot, also one that the dead worker was about to delete. The
+ids of lost sandboxes are remembered for a while, so that their clients learn what happened.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -137,9 +137,9 @@ class Ledger:
             del self._homes[identity]
             account.owners.pop(identity, None)
 
-    def died(self, account: Account, exit_status: int, stored: Collection[str]) -> int:
-        """The worker of a slot has died; what is in `stored` stays with the slot. Returns how many
-        sandboxes are lost."""
+    def died(self, account: Account, exit_status: int, stored: Mapping[str, str]) -> int:
+        """The worker of a slot has died; what is in `stored`, ids with their owners, stays with the
+        slot. Returns how many sandboxes are lost."""
         for held in account.held.values():
             for _ in range(held.sandboxes):
                 self.quotas.release_sandbox(held.owner, 0)
@@ -153,6 +153,12 @@ class Ledger:
                 self._lost[identity] = LostSandbox(owner_name, exit_status)
         while len(self._lost) > _LOST_MAX:
             self._lost.popitem(last=False)
+        for identity, owner_name in stored.items():
+            # The worker may have given up a sandbox, and died before it was deleted. It comes back,
+            # and can be deleted again. What another slot has stays there.
+            is_known = identity in self._homes or len(self._homes) >= _HOMES_MAX
+            if not is_known:
+                self.settle(account, identity, owner_name or ANYBODY.name)
         return sum(identity.startswith("sbx-") for identity in lost)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from prometheus_client.utils import floatToGoString
 
-from wasmsand.http.workers.forwarding import WorkerLost
+from wasmsand.http.workers.slot import WorkerLost
 from wasmsand.wire import strict_json
 
 _NOT_SUMMED: Final = {"process_start_time_seconds": min, "process_max_fds": min}

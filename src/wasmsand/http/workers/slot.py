@@ -2,7 +2,8 @@
 
 Owns `Slot`: the connections to the current worker. Rules: used on the event loop only. A connection
 is one end of a socket pair, whose other end is passed to the worker; so a worker never listens and
-never connects. A request that comes while the worker starts waits for it, for a bounded time.
+never connects. A request that comes while the worker starts waits for it, for a bounded time. One
+that finds the worker dead learns whether anything was sent to it (`WorkerLost`, `NothingSent`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,14 @@ _STEP_SECONDS: Final = 0.25
 _KEPT: Final = 64
 
 
+class WorkerLost(Exception):
+    """The worker has ended, or broke the rules, before it began to answer."""
+
+
+class NothingSent(WorkerLost):
+    """The worker had ended before anything was sent to it: every request can be repeated."""
+
+
 class Slot:
     """The place of one worker."""
 
@@ -39,6 +48,8 @@ class Slot:
         self.is_stopping = False
         self.in_flight = 0
         self.starts = 0
+        self.deaths = 0
+        """Workers whose end is settled: what they had is given back, lost, or stored."""
         self.quick_deaths = 0
         self.barriers: tuple[str, ...] = ()
         self._kept: list[FrameConnection] = []
@@ -52,7 +63,7 @@ class Slot:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[FrameConnection]:
         """A connection to the worker, which is closed at the end unless it was passed to `keep`.
-        Raises `ApiFailure` if there is no worker."""
+        Raises `ApiFailure` if there is no worker, `NothingSent` if it has just ended."""
         self.in_flight += 1
         connection: FrameConnection | None = None
         try:
@@ -78,8 +89,7 @@ class Slot:
             self._kept.append(connection)
 
     async def _connection(self) -> FrameConnection:
-        if not self.ready.is_set():
-            await self._wait_ready()
+        await self.wait_ready()
         while self._kept:
             kept = self._kept.pop()
             if not kept.is_lost:
@@ -91,9 +101,11 @@ class Slot:
             assert self.link is not None
             try:
                 socket.send_fds(self.link, [b"c"], [others.fileno()])
+            except (BrokenPipeError, ConnectionResetError):
+                raise NothingSent from None
             except OSError:
                 raise ApiFailure(
-                    503, "busy", "the worker is overloaded or has ended; try again", retry_after=1
+                    503, "busy", "the worker is overloaded; try again", retry_after=1
                 ) from None
             loop = asyncio.get_running_loop()
             _, connection = await loop.create_connection(FrameConnection, sock=mine)
@@ -103,6 +115,16 @@ class Slot:
             raise
         finally:
             others.close()
+
+    async def wait_ready(self) -> None:
+        """Wait until the worker serves. Raises `ApiFailure` if it does not start."""
+        if self.ready.is_set():
+            return
+        self.in_flight += 1
+        try:
+            await self._wait_ready()
+        finally:
+            self.in_flight -= 1
 
     async def _wait_ready(self) -> None:
         until = time.monotonic() + START_SECONDS

@@ -79,8 +79,13 @@ class StoreService:
 
     def stored_by(self, slot: object) -> set[str]:
         """The ids of a slot's states."""
+        return set(self.owners_by(slot))
+
+    def owners_by(self, slot: object) -> dict[str, str]:
+        """The owners of a slot's states, by their ids."""
         with self._lock:
-            return {identity for identity, row in self._rows.items() if row.slot is slot}
+            rows = self._rows.items()
+            return {identity: row.owner for identity, row in rows if row.slot is slot}
 
     def slot_of(self, identity: str) -> object:
         """The slot that has a stored sandbox or snapshot."""
@@ -99,7 +104,8 @@ class StoreService:
             log.error("the store has %d sandboxes and snapshots of unknown tokens", self._unknown)
 
     def died(self, slot: object) -> None:
-        """The worker of a slot has died: drop what it was writing."""
+        """The worker of a slot has died, and none of its calls is being answered any more: drop
+        what it was writing."""
         with self._lock:
             parts = self._parts.pop(slot, {})
         for part in parts.values():

@@ -38,7 +38,7 @@ _ALWAYS: Final = POLLERR | POLLHUP
 
 _Paths = tuple[int, ...]
 """How many paths lead to the outermost epoll files, by path length."""
-_TOP: Final[_Paths] = (1, *(0 for _ in EPOLL_PATHS_MAX[1:]))
+_TOP: Final[_Paths] = (1, *[0 for _ in EPOLL_PATHS_MAX[1:]])
 
 
 class WatchAccount:
@@ -187,7 +187,7 @@ class EpollFile(OpenFile):
 
     def watched(self) -> Iterable[OpenFile]:
         """The files that this one watches."""
-        return (file for _, file in self._watches)
+        return [file for _, file in self._watches]
 
     def wait(self, most: int, *, now: int, deadline: int | None) -> list[tuple[int, int]]:
         """Up to `most` ready (events, data); WouldBlock until `deadline`, then an empty list."""
@@ -270,7 +270,7 @@ def _too_many_paths(file: OpenFile) -> bool:
         epolls = {epoll for layer in layers for epoll in layer}
         sources = {watched for epoll in epolls for watched in epoll.watched()} - epolls
     for source in sources:
-        paths = _sum(_paths(watch.epoll, known) for watch in _watches_of(source))
+        paths = _sum([_paths(watch.epoll, known) for watch in _watches_of(source)])
         # Any number of epoll files may watch a file directly.
         if any(count > most for count, most in zip(paths[1:], EPOLL_PATHS_MAX[1:], strict=True)):
             return True
@@ -284,7 +284,7 @@ def _paths(epoll: EpollFile, known: dict[EpollFile, _Paths]) -> _Paths:
         above = epoll.outer()
         found = _TOP
         if above:
-            found = (0, *_sum(_paths(outer, known) for outer in above)[:-1])
+            found = (0, *_sum([_paths(outer, known) for outer in above])[:-1])
         known[epoll] = found
     return found
 

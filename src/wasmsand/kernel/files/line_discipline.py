@@ -260,7 +260,7 @@ class LineDiscipline:
         taken = bytes(self._ready[:count])
         del self._ready[:count]
         if self._ends:
-            self._ends = deque(end - len(taken) for end in self._ends)
+            self._ends = deque([end - len(taken) for end in self._ends])
             if self._ends[0] == 0:
                 self._ends.popleft()
         return taken

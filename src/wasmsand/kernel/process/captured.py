@@ -130,7 +130,7 @@ class CapturedProcess:
     @property
     def mounted_paths(self) -> list[bytes]:
         """What the process uses of mounts."""
-        paths = [self.cwd_path, *(f.path for f in self.files if isinstance(f, CapturedInode))]
+        paths = [self.cwd_path, *[f.path for f in self.files if isinstance(f, CapturedInode)]]
         return [path for path in paths if path is not None]
 
 

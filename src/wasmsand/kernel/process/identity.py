@@ -70,7 +70,7 @@ class Identity:
         """The ids after a change. Only root may set an id to one that it does not have already."""
         if self.euid != 0 and any(new >= 0 and new not in old for new in wanted):
             raise KernelError(Errno.EPERM)
-        real, effective, saved = (
+        real, effective, saved = [
             was if new < 0 else new for was, new in zip(old, wanted, strict=True)
-        )
+        ]
         return real, effective, saved

@@ -32,10 +32,10 @@ class LoadAverages:
         elapsed = uptime_ns - self._uptime_ns
         if elapsed >= _SAMPLE_NS:
             load = max(0, cpu_ns - self._cpu_ns) / elapsed
-            one, five, fifteen = (
+            one, five, fifteen = [
                 load + (average - load) * math.exp(-elapsed / period)
                 for average, period in zip(self._averages, _PERIODS_NS, strict=True)
-            )
+            ]
             self._averages = one, five, fifteen
             self._uptime_ns, self._cpu_ns = uptime_ns, cpu_ns
         return self._averages

@@ -191,11 +191,21 @@ class SharedSignals(Protocol):
 class SignalState:
     """The signal state of one process."""
 
-    __slots__ = ("_actions", "_mask", "pending", "pending_info", "saved_mask", "shared")
+    __slots__ = (
+        "_actions",
+        "_mask",
+        "_threads",
+        "pending",
+        "pending_info",
+        "saved_mask",
+        "shared",
+    )
 
     def __init__(self) -> None:
         self._actions: dict[int, SignalAction] = {}
         self._mask = 0
+        self._threads: list[ThreadSignals] = []
+        """The states of the process's threads, if it has several."""
         self.shared: SharedSignals | None = None
         """Where actions and mask are instead, if the program keeps them itself."""
         self.pending = 0
@@ -304,13 +314,18 @@ class SignalState:
         """Make a signal pending."""
         bit = 1 << (info.signo - 1)
         if not self.pending & bit:
-            self.pending |= bit
             self.pending_info[info.signo] = info
+            self._set_pending(self.pending | bit)
+
+    def _set_pending(self, pending: int) -> None:
+        self.pending = pending
+        for thread in self._threads:
+            thread.look_again()
 
     def discard(self, bits: int) -> None:
         """Remove pending signals."""
         if self.pending & bits:
-            self.pending &= ~bits
+            self._set_pending(self.pending & ~bits)
             for signo in [s for s in self.pending_info if bits >> (s - 1) & 1]:
                 del self.pending_info[signo]
 
@@ -321,7 +336,7 @@ class SignalState:
 
     def take(self, signo: int) -> SignalInfo:
         """Remove `signo` from the pending set."""
-        self.pending &= ~(1 << (signo - 1))
+        self._set_pending(self.pending & ~(1 << (signo - 1)))
         return self.pending_info.pop(signo)
 
     def take_for_handler(self, signo: int) -> TakenSignal:
@@ -366,49 +381,77 @@ class SignalState:
     def caught_set(self) -> int:
         """The mask of signals with handlers, for /proc."""
         return mask_of(
-            *(s for s, a in self.actions().items() if a.handler not in (SIG_DFL, SIG_IGN))
+            *[s for s, a in self.actions().items() if a.handler not in (SIG_DFL, SIG_IGN)]
         )
 
 
 class ThreadSignals(SignalState):
     """The signals of one thread of several: it has its own mask and pending signals; the actions,
-    and signals that all threads block, belong to the process."""
+    and signals that all threads block, belong to the process. `pending` is the union of its own set
+    and the process's; `leave_process` must be called when the thread ends."""
 
     __slots__ = ("_own", "_process")
 
     def __init__(self, process: SignalState) -> None:
+        super().__init__()
         self._process = process
         self._own = SignalState()
-        self._mask = 0
-        self.shared = None
-        self.saved_mask = None
+        process._threads.append(self)
+        self.look_again()
 
-    @property
-    def pending(self) -> int:  # type: ignore[override]  # the union of two sets
-        """The signals pending for this thread or its process."""
-        return self._own.pending | self._process.pending
+    def look_again(self) -> None:
+        """A set of pending signals has changed."""
+        self.pending = self._own.pending | self._process.pending
+
+    def leave_process(self) -> None:
+        """The thread has ended, or is the only one from now on."""
+        self._process._threads.remove(self)
 
     def own_signals(self) -> tuple[SignalInfo, ...]:
         """The signals pending only for this thread."""
         return tuple(self._own.pending_info.values())
 
-    @property
-    def _actions(self) -> dict[int, SignalAction]:  # type: ignore[override]
-        return self._process._actions
+    def action(self, signo: int) -> SignalAction:
+        """The action for `signo`."""
+        return self._process.action(signo)
+
+    def actions(self) -> dict[int, SignalAction]:
+        """All actions that were set."""
+        return self._process.actions()
+
+    def handler(self, signo: int) -> int:
+        """The handler of the action for `signo`."""
+        return self._process.handler(signo)
+
+    def _put_action(self, signo: int, action: SignalAction) -> None:
+        self._process._put_action(signo, action)
+
+    def _ignored(self) -> list[int]:
+        return self._process._ignored()
 
     def add(self, info: SignalInfo) -> None:
         """Make a signal pending for this thread."""
         self._own.add(info)
+        self.look_again()
 
     def discard(self, bits: int) -> None:
         """Remove pending signals."""
         self._own.discard(bits)
         self._process.discard(bits)
+        self.look_again()
 
     def take(self, signo: int) -> SignalInfo:
         """Remove `signo` from the thread's own pending set, or else from the process's."""
         owner = self._own if self._own.pending >> (signo - 1) & 1 else self._process
-        return owner.take(signo)
+        taken = owner.take(signo)
+        self.look_again()
+        return taken
+
+    def copy_for_fork(self) -> SignalState:
+        """A forked child's state, which has one thread."""
+        child = self._process.copy_for_fork()
+        child._mask = self.mask if self.saved_mask is None else self.saved_mask
+        return child
 
     def reset_for_exec(self) -> None:
         """Never called: exec gives the thread the process's own signals first."""

@@ -54,7 +54,7 @@ def end_thread(kernel: Kernel, thread: Thread, status: int) -> None:
         exit_process(kernel, process, status)
         return
     _drop(kernel, thread)
-    hand_back(thread, ALL_SIGNALS)
+    _leave_signals(thread)
     process.threads = [other for other in process.threads if other is not thread]
     retarget(kernel, process)  # assign its pending signals to other threads
 
@@ -65,7 +65,7 @@ def only_thread(kernel: Kernel, thread: Thread) -> None:
     if not process.is_threaded:
         return
     for other in process.threads:
-        hand_back(other, ALL_SIGNALS)
+        _leave_signals(other)
         if other is not thread:
             _drop(kernel, other)
             kernel.interrupt_if_computing(other)
@@ -76,6 +76,14 @@ def only_thread(kernel: Kernel, thread: Thread) -> None:
     thread.signals = process.signals
     thread.signal_queue = process.signal_queue
     thread.state = ProcessState.RUNNING
+
+
+def _leave_signals(thread: Thread) -> None:
+    """Return the thread's signals to the process."""
+    hand_back(thread, ALL_SIGNALS)
+    signals = thread.signals
+    assert isinstance(signals, ThreadSignals)
+    signals.leave_process()
 
 
 def _drop(kernel: Kernel, thread: Thread) -> None:

@@ -10,7 +10,7 @@ TCP socket accepts one write, a Unix socket none.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import (
@@ -33,7 +33,7 @@ from wasmsand.kernel.sockets.rights import Rights
 if TYPE_CHECKING:
     from wasmsand.kernel.sockets.network import Network
 
-SOCK_STREAM = 1
+SOCK_STREAM: Final = 1
 
 
 class State(Enum):

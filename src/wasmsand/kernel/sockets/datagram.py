@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import (
@@ -42,7 +42,7 @@ from wasmsand.kernel.sockets.rights import Rights
 if TYPE_CHECKING:
     from wasmsand.kernel.sockets.network import Network
 
-SOCK_DGRAM = 2
+SOCK_DGRAM: Final = 2
 
 
 class Header(NamedTuple):

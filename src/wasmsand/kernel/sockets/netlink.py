@@ -36,7 +36,7 @@ _NLM_F_REQUEST, _NLM_F_MULTI, _NLM_F_DUMP = 0x1, 0x2, 0x300
 _NLMSG_ERROR, _NLMSG_DONE, _FIRST_TYPE = 2, 3, 16
 _RTM_NEWLINK, _RTM_GETLINK = 16, 18
 _RTM_NEWADDR, _RTM_GETADDR = 20, 22
-_RTM_GETROUTE = 26
+_RTM_GETROUTE: Final = 26
 _KIND_MASK, _KIND_GET = 3, 2
 """Message types come in groups of four: new, delete, get, set."""
 _IFLA_ADDRESS, _IFLA_BROADCAST, _IFLA_IFNAME, _IFLA_MTU = 1, 2, 3, 4
@@ -124,7 +124,7 @@ def _answer(request: bytes, kind: int, flags: int, sequence: int, port: int) -> 
         family = request[_HEADER.size] if len(request) > _HEADER.size else AF_UNSPEC
         bodies = [*_LISTS[kind](family), (_NLMSG_DONE, _ERROR.pack(0))]
         return b"".join(
-            _message(type_, _NLM_F_MULTI, sequence, port, body) for type_, body in bodies
+            [_message(type_, _NLM_F_MULTI, sequence, port, body) for type_, body in bodies]
         )
     else:
         error = Errno.EOPNOTSUPP

@@ -122,7 +122,7 @@ class Ports:
             if not holders:
                 del self._bound[port]
 
-    def reaching(self, to: InetAddress) -> Iterator[Socket]:
+    def reaching(self, to: InetAddress) -> list[Socket]:
         """The sockets that receive data for `to` (a plain address), best match first."""
         found: list[tuple[int, Socket]] = []
         for socket in self._bound.get(to.port, ()):
@@ -130,7 +130,7 @@ class Ports:
             if fit is not None:
                 found.append((fit, socket))
         found.sort(key=lambda pair: pair[0])
-        return (socket for _, socket in found)
+        return [socket for _, socket in found]
 
 
 def _fit(socket: Socket, to: InetAddress) -> int | None:

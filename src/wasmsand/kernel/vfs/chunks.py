@@ -18,21 +18,22 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs.image_data import ImageData
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.kernel.vfs.space import blocks_of
 
-CHUNK_SHIFT = 16
-CHUNK_SIZE = 1 << CHUNK_SHIFT
-CHUNK_MASK = CHUNK_SIZE - 1
+CHUNK_SHIFT: Final = 16
+CHUNK_SIZE: Final = 1 << CHUNK_SHIFT
+CHUNK_MASK: Final = CHUNK_SIZE - 1
 PUNCHED = b""
 NO_CHUNKS: dict[int, bytearray | bytes] = {}
 NO_ORDER: list[int] = []
 NO_PRIVATE: set[int] = set()
 """Contents without chunks share these three; `_put` gives a content tables of its own."""
-END_OF_CHUNKS = 1 << 62
+END_OF_CHUNKS: Final = 1 << 62
 """An index beyond every chunk."""
 
 

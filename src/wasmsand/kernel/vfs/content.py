@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import repeat
+from typing import Final
 
 from wasmsand.kernel.limits import FREED_PER_CALL
 from wasmsand.kernel.vfs.chunks import (
@@ -27,9 +28,9 @@ from wasmsand.kernel.vfs.filesystem import Data
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.kernel.vfs.space import Space, blocks_of
 
-BLOCKS_PER_CHUNK = CHUNK_SIZE // BLOCK_SIZE
+BLOCKS_PER_CHUNK: Final = CHUNK_SIZE // BLOCK_SIZE
 _BLOCK_SHIFT = BLOCK_SIZE.bit_length() - 1
-_BLOCK_MASK = BLOCK_SIZE - 1
+_BLOCK_MASK: Final = BLOCK_SIZE - 1
 _ZEROS = bytes(CHUNK_SIZE)
 
 

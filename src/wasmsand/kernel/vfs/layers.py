@@ -25,14 +25,14 @@ from wasmsand.kernel.vfs.inode import REMOVED, Inode
 
 Layer = dict[int, Inode]
 
-ROOT_INO = 1
+ROOT_INO: Final = 1
 _SHARED_BITS: Final = 24
 """A shared tree has at most 2**24 inodes."""
 _FIRST_SHARED: Final = 1 << 40 - _SHARED_BITS
 SHARED_INO: Final = _FIRST_SHARED << _SHARED_BITS
 """Inode numbers from here on belong to shared trees."""
 _shared_numbers: Final = itertools.count(_FIRST_SHARED)
-LAYERS_MAX = 8
+LAYERS_MAX: Final = 8
 """A longer chain should be merged, because every layer slows down inode look-ups."""
 
 

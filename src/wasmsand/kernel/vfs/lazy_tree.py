@@ -215,7 +215,7 @@ class LazyTree(TreeFs):
         self._loading[ino] = Loading(
             listing.facts,
             place.checked,
-            chain(((name, None) for name in gone), listing.entries.items()),
+            chain([(name, None) for name in gone], listing.entries.items()),
         )
         self._go_on_loading(ino, place)
 

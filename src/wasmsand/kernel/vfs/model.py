@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 
-BLOCK_SIZE = 4096
+BLOCK_SIZE: Final = 4096
 """The unit of allocation."""
 
-TRANSFER_SIZE = 65536
+TRANSFER_SIZE: Final = 65536
 """st_blksize of regular files: how much to read or write at once. A system call costs far more
 than on Linux, and awk, cmp and diff use this size."""
 

@@ -7,11 +7,13 @@ be mounted on the root.
 
 from __future__ import annotations
 
+from typing import Final
+
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, S_IFMT
 from wasmsand.kernel.vfs.filesystem import FileSystem, Node
 
-_FIRST_DEV = 0x20
+_FIRST_DEV: Final = 0x20
 
 
 class Mount:

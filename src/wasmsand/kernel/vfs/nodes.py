@@ -132,7 +132,7 @@ class NodeOperations(Resolver):
         for mount in self.mounts():
             path = self.path_of(mount.point) if mount.point is not None else b"/"
             fields = (mount.source, path, mount.fs.type_name.encode(), mount.options())
-            lines.append(b" ".join(_escape(field) for field in fields) + b" 0 0\n")
+            lines.append(b" ".join([_escape(field) for field in fields]) + b" 0 0\n")
         return b"".join(lines)
 
     def mountinfo_text(self) -> bytes:
@@ -312,4 +312,4 @@ def _split_device(dev: int) -> tuple[int, int]:
 
 def _escape(field: bytes) -> bytes:
     """Escape white space in octal, to keep the columns of /proc/mounts apart."""
-    return b"".join(_SPECIAL_CHARACTERS.get(byte, bytes((byte,))) for byte in field)
+    return b"".join([_SPECIAL_CHARACTERS.get(byte, bytes((byte,))) for byte in field])

@@ -12,7 +12,7 @@ walk holds the sandbox's lock, so it visits at most PATH_NAMES_MAX names.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError, PathEscapes
 from wasmsand.kernel.flags import S_IFDIR, S_IFLNK, S_IFMT, X_OK
@@ -22,7 +22,7 @@ from wasmsand.kernel.vfs.model import Credentials
 from wasmsand.kernel.vfs.mounts import Mount, MountTable
 from wasmsand.kernel.vfs.permissions import allowed
 
-_SLASH = 0x2F
+_SLASH: Final = 0x2F
 
 
 class Walked(NamedTuple):

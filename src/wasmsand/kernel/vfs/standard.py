@@ -6,24 +6,26 @@ files. The time zone is UTC: there is no /etc/localtime.
 
 from __future__ import annotations
 
+from typing import Final
+
 from wasmsand.kernel.vfs.image import ImageBuilder
 
-USER = 1000
+USER: Final = 1000
 """uid and gid of `user`, which runs commands by default."""
-TTY_GROUP = 5
+TTY_GROUP: Final = 5
 
-_DIRECTORIES = (
+_DIRECTORIES: Final = (
     b"/dev/pts", b"/dev/shm", b"/etc/profile.d", b"/home", b"/mnt", b"/proc", b"/root",
     b"/run", b"/tmp", b"/usr/bin", b"/usr/lib", b"/usr/share", b"/var/cache", b"/var/lib",
     b"/var/log", b"/var/tmp",
 )  # fmt: skip
 
-_OF_USER = (
+_OF_USER: Final = (
     b"/home/user", b"/opt", b"/srv", b"/usr/local", b"/usr/local/bin", b"/usr/local/etc",
     b"/usr/local/include", b"/usr/local/lib", b"/usr/local/share", b"/usr/local/src",
 )  # fmt: skip
 
-_DEVICES = (
+_DEVICES: Final = (
     (b"/dev/null", 1, 3, 0o666, 0),
     (b"/dev/zero", 1, 5, 0o666, 0),
     (b"/dev/full", 1, 7, 0o666, 0),
@@ -34,7 +36,7 @@ _DEVICES = (
     (b"/dev/ptmx", 5, 2, 0o666, TTY_GROUP),
 )
 
-_LINKS = (
+_LINKS: Final = (
     (b"/bin", b"usr/bin"),
     (b"/sbin", b"usr/bin"),
     (b"/lib", b"usr/lib"),
@@ -62,28 +64,30 @@ _TERMCAP = b":\\\n\t:".join(
 )
 
 _SERVICES = b"".join(
-    b"%s\t%d/%s\n" % (name, port, protocol)
-    for name, port, protocols in (
-        (b"echo", 7, b"tcp udp"),
-        (b"ftp", 21, b"tcp"),
-        (b"ssh", 22, b"tcp"),
-        (b"telnet", 23, b"tcp"),
-        (b"smtp", 25, b"tcp"),
-        (b"domain", 53, b"tcp udp"),
-        (b"http", 80, b"tcp"),
-        (b"pop3", 110, b"tcp"),
-        (b"ntp", 123, b"udp"),
-        (b"imap2", 143, b"tcp"),
-        (b"ldap", 389, b"tcp udp"),
-        (b"https", 443, b"tcp udp"),
-        (b"submission", 587, b"tcp"),
-        (b"imaps", 993, b"tcp"),
-        (b"pop3s", 995, b"tcp"),
-        (b"mysql", 3306, b"tcp"),
-        (b"postgresql", 5432, b"tcp"),
-        (b"http-alt", 8080, b"tcp udp"),
-    )
-    for protocol in protocols.split()
+    [
+        b"%s\t%d/%s\n" % (name, port, protocol)
+        for name, port, protocols in (
+            (b"echo", 7, b"tcp udp"),
+            (b"ftp", 21, b"tcp"),
+            (b"ssh", 22, b"tcp"),
+            (b"telnet", 23, b"tcp"),
+            (b"smtp", 25, b"tcp"),
+            (b"domain", 53, b"tcp udp"),
+            (b"http", 80, b"tcp"),
+            (b"pop3", 110, b"tcp"),
+            (b"ntp", 123, b"udp"),
+            (b"imap2", 143, b"tcp"),
+            (b"ldap", 389, b"tcp udp"),
+            (b"https", 443, b"tcp udp"),
+            (b"submission", 587, b"tcp"),
+            (b"imaps", 993, b"tcp"),
+            (b"pop3s", 995, b"tcp"),
+            (b"mysql", 3306, b"tcp"),
+            (b"postgresql", 5432, b"tcp"),
+            (b"http-alt", 8080, b"tcp udp"),
+        )
+        for protocol in protocols.split()
+    ]
 )
 
 _FILES = {

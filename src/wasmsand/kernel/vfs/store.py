@@ -35,11 +35,11 @@ from wasmsand.kernel.vfs.model import (
 )
 from wasmsand.kernel.vfs.space import Space, blocks_of
 
-TREE_MAGIC = 0x01021994
+TREE_MAGIC: Final = 0x01021994
 """f_type of tmpfs, the closest Linux file system."""
 _SECTORS: Final = BLOCK_SIZE // 512
 """Units of st_blocks per block."""
-INLINE_TARGET_MAX = 60
+INLINE_TARGET_MAX: Final = 60
 """A symbolic link's target up to this length needs no block (as on ext4)."""
 
 

@@ -6,12 +6,14 @@ values that a WebAssembly process does not have (addresses, faults) are 0.
 
 from __future__ import annotations
 
+from typing import Final
+
 from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessFacts
 
-PAGE = 4096
-TICK_NS = 10_000_000
+PAGE: Final = 4096
+TICK_NS: Final = 10_000_000
 """USER_HZ is 100."""
-UNLIMITED = (1 << 64) - 1
+UNLIMITED: Final = (1 << 64) - 1
 """RLIM_INFINITY."""
 _STATES = {
     "R": "running",
@@ -22,7 +24,7 @@ _STATES = {
     "Z": "zombie",
     "X": "dead",
 }
-_LIMITS = (
+_LIMITS: Final = (
     ("Max cpu time", 0, "seconds"),
     ("Max file size", 1, "bytes"),
     ("Max data size", 2, "bytes"),
@@ -162,12 +164,12 @@ def comm(info: ProcessFacts) -> bytes:
 
 def cmdline(info: ProcessFacts) -> bytes:
     """The arguments, each terminated by NUL; empty for a zombie."""
-    return b"".join(argument + b"\0" for argument in info.cmdline)
+    return b"".join([argument + b"\0" for argument in info.cmdline])
 
 
 def environ(info: ProcessFacts) -> bytes:
     """The environment at exec, each variable terminated by NUL."""
-    return b"".join(variable + b"\0" for variable in info.environ)
+    return b"".join([variable + b"\0" for variable in info.environ])
 
 
 def cgroup(info: ProcessFacts) -> bytes:
@@ -177,7 +179,7 @@ def cgroup(info: ProcessFacts) -> bytes:
 
 def children(info: ProcessFacts) -> bytes:
     """The children's pids, each followed by a space."""
-    return b"".join(b"%d " % pid for pid in info.children)
+    return b"".join([b"%d " % pid for pid in info.children])
 
 
 def loginuid(info: ProcessFacts) -> bytes:
@@ -209,10 +211,10 @@ def limits(info: ProcessFacts) -> bytes:
     """The table of resource limits."""
     lines = [f"{'Limit':<25} {'Soft Limit':<20} {'Hard Limit':<20} {'Units':<10}"]
     for label, number, unit in _LIMITS:
-        soft, hard = (
+        soft, hard = [
             "unlimited" if value == UNLIMITED else str(value)
             for value in info.rlimits.get(number, (UNLIMITED, UNLIMITED))
-        )
+        ]
         lines.append(f"{label:<25} {soft:<20} {hard:<20} {unit:<10}")
     return ("\n".join(lines) + "\n").encode()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import O_ACCMODE, O_WRONLY, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
@@ -21,7 +21,7 @@ from wasmsand.kernel.vfs.nodes import NodeOperations
 from wasmsand.kernel.vfs.proc import process, system
 from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessFacts, ProcSource
 
-PROC_MAGIC = 0x9FA0
+PROC_MAGIC: Final = 0x9FA0
 
 
 class NodeKind(IntEnum):
@@ -134,7 +134,7 @@ def _render_system(render: system.Render) -> Callable[[ProcSource], bytes]:
 
 _FIXED = _fixed_entries()
 _FIXED_NAMES = {(entry.parent, entry.name): i for i, entry in enumerate(_FIXED) if i}
-_PID_COOKIE = 1 << 20
+_PID_COOKIE: Final = 1 << 20
 """Cookies of process directories start here, after those of the fixed entries."""
 
 

@@ -7,13 +7,14 @@ end lists the files with a function of their own and the single lines under /pro
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from wasmsand.kernel.limits import GROUPS_MAX
 from wasmsand.kernel.vfs.proc.source import SystemInfo
 
-_PAGE = 4096
-_TICK_NS = 10_000_000
-_SECOND_NS = 1_000_000_000
+_PAGE: Final = 4096
+_TICK_NS: Final = 10_000_000
+_SECOND_NS: Final = 1_000_000_000
 
 
 def meminfo(system: SystemInfo) -> bytes:

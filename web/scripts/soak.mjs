@@ -3,9 +3,9 @@
 // Commands, sessions, terminals, files, snapshots, runaway programs that are killed, and reloads of
 // the page that go on with the saved state. Rules: figures are taken at rest, after each lap: memory
 // of the page's process, its workers, the heap of its JavaScript, the memory of the kernel's Python.
-// The test fails if an operation has a wrong result, or if a figure in
-// the last third of the laps is much above that in the first. With --not-isolated, the page has no
-// shared memory, and programs run in the kernel's worker.
+// The test fails if an operation has a wrong result, or if a figure in the last third of the laps is
+// much above that in the first: of all laps, and of those of one visit. With --not-isolated, the page
+// has no shared memory, and programs run in the kernel's worker.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -16,8 +16,7 @@ const MIB = 1024 * 1024;
 /** How much the median of the last third of the laps may be above that of the first third. */
 const GROWTH_PART = 0.15;
 const GROWTH_MIB = 64;
-/** What is watched, and by how many MiB it may grow beside the part above. A visit that has just begun
- *  has a small kernel. */
+/** What is watched, and by how many MiB it may grow beside the part above. */
 const FIGURES = [["memory", GROWTH_MIB], ["heap", 8], ["kernel", 8]];
 /** With fewer laps than this, growth is not judged: the first laps of a visit differ. */
 const LAPS_LEAST = 6;
@@ -156,6 +155,22 @@ async function figures(page) {
   return { memory: residentMib(pid), workers, heap: heap / MIB };
 }
 
+/** Compare the last third of some laps with their first third. */
+function judge(which, part) {
+  const third = Math.max(1, Math.floor(part.length / 3));
+  for (const [name, least] of FIGURES) {
+    const [first, last] = [part.slice(0, third), part.slice(-third)].map((laps) =>
+      median(laps.map((one) => one[name])),
+    );
+    console.log(
+      `soak: ${which}: ${name}: median of the first third ${first.toFixed(1)} MiB, of the last ` +
+        `${last.toFixed(1)} MiB`,
+    );
+    const grew = part.length >= LAPS_LEAST && last > first * (1 + GROWTH_PART) + least;
+    if (grew) failure ||= `${name} has grown (${which})`;
+  }
+}
+
 function median(values) {
   return [...values].sort((a, b) => a - b)[values.length >> 1];
 }
@@ -193,7 +208,7 @@ try {
       operations += done.operations;
       latest = Math.max(latest, done.latest);
       await rest(page);
-      const found = { ...(await figures(page)), kernel: done.kernel };
+      const found = { ...(await figures(page)), kernel: done.kernel, visit: lives };
       seen.push(found);
       console.log(
         `lap ${laps} (visit ${lives}): ${found.memory.toFixed(0)} MiB, ${found.workers} workers, ` +
@@ -201,16 +216,9 @@ try {
       );
     } while (performance.now() < leave && performance.now() < until);
   }
-  const third = Math.max(1, Math.floor(seen.length / 3));
-  for (const [name, least] of FIGURES) {
-    const [first, last] = [seen.slice(0, third), seen.slice(-third)].map((part) =>
-      median(part.map((one) => one[name])),
-    );
-    console.log(
-      `soak: ${name}: median of the first third ${first.toFixed(1)} MiB, of the last ` +
-        `${last.toFixed(1)} MiB`,
-    );
-    if (seen.length >= LAPS_LEAST && last > first * (1 + GROWTH_PART) + least) failure ||= `${name} has grown`;
+  judge("all visits", seen);
+  for (let visit = 1; visit <= lives; visit++) {
+    judge(`visit ${visit}`, seen.filter((one) => one.visit === visit));
   }
   const most = Math.max(...seen.map((one) => one.workers));
   console.log(`soak: at most ${most} workers at rest`);

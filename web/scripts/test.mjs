@@ -1,14 +1,21 @@
-// Runs the tests: node scripts/test.mjs [node] [server] [browser] [lacking] [playground] [differential] [firefox] [packed] [soak] [-- arguments of node --test].
+// Runs the tests: node scripts/test.mjs [node] [older] [server] [browser] [lacking] [playground] [differential] [differential-node] [firefox] [packed] [soak] [-- arguments of node --test].
 //
-// Rules: the tests need Node 24; if this one is older, the npm package `node` has a newer one. The
-// tests of the browser are skipped, with a message, if there is no Chromium and none can be had.
+// Rules: two files of tests run at a time. The tests need Node 24; if this one is older, the npm package
+// `node` has a newer one, and the tests of Node run under this one too. The tests of the browser are
+// skipped, with a message, if there is no Chromium and none can be had.
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { build } from "esbuild";
 import { node24 } from "./node24.mjs";
 
-const KINDS = ["node", "server", "browser", "lacking", "playground", "differential", "firefox", "packed", "soak"];
+const KINDS = [
+  "node", "older", "server", "browser", "lacking", "playground", "differential", "differential-node", "firefox",
+  "packed", "soak",
+];
+/** Files of tests that run at a time. A program and its kernel mostly wait for each other, so that one file
+ *  leaves a part of two cores idle. */
+const AT_ONCE = 2;
 
 process.chdir(new URL("..", import.meta.url).pathname);
 const words = process.argv.slice(2);
@@ -35,8 +42,11 @@ await build({
   entryPoints: ["tests/page.ts"], external: ["/dist/*"],
 });
 const files = (kinds.length ? kinds : KINDS).map((kind) => `dist/tests/${kind}.test.js`);
-const done = spawnSync(node, ["--test", "--test-concurrency=1", ...further, ...files], {
+const older = node === process.execPath ? "" : process.execPath;
+const done = spawnSync(node, ["--test", `--test-concurrency=${AT_ONCE}`, ...further, ...files], {
   stdio: "inherit",
-  env: { ...process.env, NODE_EXTRA_CA_CERTS: "tests/server-certificate.pem" },
+  env: {
+    WASMSAND_OLDER_NODE: older, ...process.env, NODE_EXTRA_CA_CERTS: "tests/server-certificate.pem",
+  },
 });
 process.exit(done.status ?? 1);

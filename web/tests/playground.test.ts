@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, before, describe, test, type TestContext } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { startOutside } from "./outside-server.js";
 
@@ -260,13 +260,21 @@ if (typeof cookieStore !== "undefined" || typeof localStorage !== "undefined") c
 new BroadcastChannel("could").postMessage(could);
 `;
 
-test("a worker of a program may load nothing, even if its script were replaced", { skip, timeout: 90_000 }, async () => {
+/** A browser that stays open after a failure would keep this file from ending. */
+function closeAfter(t: TestContext, ...opened: { close(): Promise<void> }[]): void {
+  t.after(async () => {
+    for (const one of opened) await one.close();
+  });
+}
+
+test("a worker of a program may load nothing, even if its script were replaced", { skip, timeout: 90_000 }, async (t) => {
   const place = mkdtempSync(join(tmpdir(), "wasmsand-escaped-"));
   const script = join(place, "guest-worker.js");
   writeFileSync(script, ESCAPED);
   const change = (path: string) => (path.endsWith("/guest-worker.js") ? script : path);
   const server = (await serve(site, { change })) as Server;
   const browser = (await openBrowser(chromium)) as Browser;
+  closeAfter(t, browser, server);
   const page = await browser.context.newPage();
   await page.addInitScript(() => {
     const channel = new BroadcastChannel("could");
@@ -275,59 +283,53 @@ test("a worker of a program may load nothing, even if its script were replaced",
   await page.goto(`${server.origin}/`);
   const could = await (await page.waitForFunction(() => (globalThis as any).could)).jsonValue();
   assert.deepEqual(could, []);
-  await browser.close();
-  await server.close();
   rmSync(place, { recursive: true });
 });
 
-test("a browser that is too old is told what to do", { skip, timeout: 90_000 }, async () => {
+test("a browser that is too old is told what to do", { skip, timeout: 90_000 }, async (t) => {
   const server = (await serve(site)) as Server;
   const browser = (await openBrowser(chromium)) as Browser;
+  closeAfter(t, browser, server);
   const page = await browser.context.newPage();
   await page.addInitScript("WebAssembly.validate = () => false");
   await page.goto(`${server.origin}/`);
   await page.waitForSelector("#status.bad:has-text('use Chrome or Edge 137, Firefox 131, Safari 18.4')");
   assert.equal(await page.textContent("#welcome-text"), "The sandbox could not start.");
-  await browser.close();
-  await server.close();
 });
 
-test("a server without the headers is enough for the playground", { skip, timeout: 90_000 }, async () => {
+test("a server without the headers is enough for the playground", { skip, timeout: 90_000 }, async (t) => {
   const server = (await serve(site, { isolated: false })) as Server;
   const browser = (await openBrowser(chromium)) as Browser;
+  closeAfter(t, browser, server);
   const page = await opened(browser.context, `${server.origin}/`);
   assert.equal(await page.evaluate(() => crossOriginIsolated), true);
-  await browser.close();
-  await server.close();
 });
 
-test("`wasmsand playground` serves the page", { skip: skipServer, timeout: 90_000 }, async () => {
+test("`wasmsand playground` serves the page", { skip: skipServer, timeout: 90_000 }, async (t) => {
   const server = (await startWasmsand(["playground", "--port", "0"])) as Server & { url: string };
   const browser = (await openBrowser(chromium)) as Browser;
+  closeAfter(t, browser, server);
   const page = await opened(browser.context, server.url);
   assert.equal(await page.evaluate(() => crossOriginIsolated), true);
   const found = await page.request.get(server.url);
   assert.match(found.headers()["content-security-policy"]!, /script-src 'self';/);
   await typed(page, "echo py$((1+1))thon", "\npy2thon\n");
-  await browser.close();
-  await server.close();
 });
 
-test("`wasmsand playground --allow-net` lets programs reach a host", { skip: skipServer, timeout: 90_000 }, async () => {
+test("`wasmsand playground --allow-net` lets programs reach a host", { skip: skipServer, timeout: 90_000 }, async (t) => {
   const outside = await startOutside();
+  t.after(() => outside.close());
   const rule = `web.test:${outside.plainPort}`;
   const server = (await startWasmsand(["playground", "--port", "0", "--allow-net", rule])) as Server & { url: string };
   const flags = ["--host-resolver-rules=MAP web.test 127.0.0.1"];
   const browser = (await openBrowser(chromium, { flags })) as Browser;
+  closeAfter(t, browser, server);
   const page = await opened(browser.context, server.url);
   await typed(page, `curl -s http://${rule}/from-the-page`, "GET /from-the-page 0");
   assert.match((await page.textContent("#network"))!, new RegExp(`may reach ${rule}`));
   await page.reload(); // now through the service worker
   await shows(page, "user@sandbox:~$");
   await typed(page, `curl -s http://${rule}/again`, "GET /again 0");
-  await browser.close();
-  await server.close();
-  await outside.close();
 });
 
 describe("the playground of `wasmsand serve`", { skip: skipServer }, () => {

@@ -1,10 +1,12 @@
 """The entry point that JavaScript calls.
 
-Owns `boot`, which makes the service, and the buffer through which bytes cross.
+Owns `boot`, which makes the service, and the buffer through which bytes cross. Rules: what exists
+before the service stays for good, so the garbage collector never looks at it again.
 """
 
 from __future__ import annotations
 
+import gc
 from functools import cache
 from pathlib import Path
 
@@ -40,4 +42,6 @@ def boot(host: WebHost, image: str) -> Service:
         | SESSION_METHODS
         | STATE_METHODS
     )
-    return Service(host, JavaScriptEngine(host, transfer), prepare(image), image, methods)
+    tree = prepare(image)
+    gc.freeze()
+    return Service(host, JavaScriptEngine(host, transfer), tree, image, methods)

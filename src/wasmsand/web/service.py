@@ -8,6 +8,7 @@ errno. After each entry, what became ready is done.
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -81,6 +82,9 @@ class Service:
         self.machine = machine
         self._loop = machine.loop
         self._tasks = machine.loop.tasks
+        # The last machine and its files refer to each other: few objects, which Python collects
+        # late by itself, and many bytes.
+        gc.collect()
 
     def begin_anew(self, options: SandboxOptions) -> None:
         """Make a new machine, with the files of the image and the packages of the options."""

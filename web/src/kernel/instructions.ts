@@ -1,6 +1,6 @@
 // The instructions of WebAssembly, as far as loops, calls and work on whole ranges are concerned.
 //
-// Owns `scanFunction`. Rules: the bytes may come from a hostile guest; the engine validates them
+// Owns `scanFunction` and `skipInstruction`. Rules: the bytes may come from a hostile guest; the engine validates them
 // afterwards. A function with an instruction that this does not know is not described at all.
 
 import type { Reader } from "./wasm-reader.js";
@@ -70,6 +70,13 @@ export function scanFunction(reader: Reader, end: number): FunctionScan | null {
   return reader.at === end ? scan : null;
 }
 
+/** Skip one instruction: its code, or null if it is not known. */
+export function skipInstruction(reader: Reader): number | null {
+  const code = reader.byte();
+  const known = code === BULK ? skipBulkOperands(reader, reader.u32()) : skipOperands(reader, code);
+  return known ? code : null;
+}
+
 function skipOperands(reader: Reader, code: number): boolean {
   if (code >= 0x45 && code <= 0xc4) return true;
   if (code >= 0x28 && code <= 0x3e) return reader.skipMemoryOperand();
@@ -78,7 +85,7 @@ function skipOperands(reader: Reader, code: number): boolean {
     case 0x00: case 0x01: case 0x05: case 0x0a: case 0x0b: case 0x0f: case 0x19: case 0x1a:
     case 0x1b: case 0xd1: case 0xd3: case 0xd4:
       return true;
-    case BLOCK: case IF: case TRY:
+    case BLOCK: case LOOP: case IF: case TRY:
       return reader.skipBlockType();
     case 0x07: case 0x08: case 0x09: case 0x0c: case 0x0d: case 0x10: case 0x12: case 0x14:
     case 0x15: case 0x18: case 0x3f: case 0x40: case 0x41: case 0x42: case 0xd0: case 0xd2:

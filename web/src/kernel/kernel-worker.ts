@@ -7,6 +7,7 @@ import type { FunctionOffer } from "../guest/channel.js";
 import type { BootMessage, Failure, FromKernel, ToKernel } from "../messages.js";
 import type { ImageAccess } from "./asset-files.js";
 import type { GuestHost } from "./guest-host.js";
+import { knownForm } from "./legacy-exceptions.js";
 import { Refused, reshape, type Driver, type Form } from "./module-form.js";
 import { compiled, Memories, problemForm } from "./memories.js";
 import { Outside } from "./network/outside.js";
@@ -148,8 +149,9 @@ class Kernel {
   /** A program in the form in which it runs. The assets have the form for workers. */
   private async fetchForm(key: string): Promise<Form> {
     const stored = this.driver === "workers" ? this.forms[key] : undefined;
-    if (stored) return readForm(await readAsset(stored));
-    return reshape(await readAsset(key), this.driver);
+    if (!stored) return reshape(knownForm(await readAsset(key)), this.driver);
+    const form = readForm(await readAsset(stored));
+    return { ...form, bytes: knownForm(form.bytes) };
   }
 
   private async fetchMemory(key: string, memories: Memories): Promise<void> {

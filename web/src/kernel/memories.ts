@@ -5,6 +5,7 @@
 // or written is checked against the memory's size.
 
 import { SharedGarbage } from "../memory-pressure.js";
+import { knownForm } from "./legacy-exceptions.js";
 import { Refused, reshape, type Driver, type Form, type Segment } from "./module-form.js";
 
 /** How much memory of ended guests may wait to be collected. */
@@ -123,14 +124,15 @@ export class Memories {
   }
 
   compile(size: number): ModuleForm | { problem: string } {
-    const bytes = new Uint8Array(size);
+    const given = new Uint8Array(size);
     let at = 0;
     for (const piece of this.fed) {
-      bytes.set(piece, at);
+      given.set(piece, at);
       at += piece.length;
     }
     this.fed = [];
     try {
+      const bytes = knownForm(given) as Uint8Array<ArrayBuffer>;
       // A module that was not valid might refer to what `reshape` adds.
       if (!WebAssembly.validate(bytes)) {
         return problemForm("is not a valid WebAssembly module");

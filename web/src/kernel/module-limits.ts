@@ -1,6 +1,6 @@
 // What a program of a guest may declare, so that it cannot take memory of the page that nobody counts.
 //
-// Owns `limitDeclarations` and `limitFunction`. Linear memory is charged to the sandbox; tables,
+// Owns `limitDeclarations`, `limitFunction` and reading the types of parameters. Linear memory is charged to the sandbox; tables,
 // exceptions and what the compiler needs are memory of the JavaScript engine, and a page or process that
 // has too little of it ends. Rules: the limits of tables are those of the server's engine. An exception must not be kept
 // anywhere but on the stack, which is small: so no table and no global holds exceptions, and no exception
@@ -87,12 +87,12 @@ function limitGlobals(sections: Sections): void {
   }
 }
 
-function isNumber(type: number): boolean {
+export function isNumber(type: number): boolean {
   return type >= FIRST_NUMBER && type <= LAST_NUMBER;
 }
 
 /** The first byte of each parameter's type, of each type of a function. */
-function parameterTypes(body: Uint8Array | undefined): number[][] {
+export function parameterTypes(body: Uint8Array | undefined): number[][] {
   const reader = new Reader(body ?? Uint8Array.of(0));
   return Array.from({ length: reader.u32() }, () => {
     reader.byte();

@@ -151,7 +151,7 @@ export function signedLeb(value: number): number[] {
 
 /** Bytes that grow. */
 export class Output {
-  private length = 0;
+  length = 0;
   private space: Uint8Array;
 
   constructor(size: number) {

@@ -14,3 +14,9 @@ export const cases: Case[] = [
   ...commandCases, ...fileCases, ...programCases, ...hostileCases, ...sessionCases,
   ...networkCases, ...stateCases, ...limitationCases,
 ];
+
+/** Those that depend on how the engine runs programs, and one that uses the network. */
+export const engineCases: Case[] = [
+  ...commandCases, ...programCases, ...hostileCases, ...sessionCases,
+  ...networkCases.filter(({ name }) => name === "programs reach an allowed host by http and https"),
+];

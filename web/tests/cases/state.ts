@@ -38,6 +38,21 @@ export const stateCases: Case[] = [
     },
   },
   {
+    name: "files that a sandbox had before it was restored are given back",
+    async run({ create }) {
+      const sandbox = await create();
+      const kernelBytes = async () => (await sandbox.usage()).kernelBytes ?? 0; // a server does not say
+      const before = await kernelBytes();
+      await sandbox.snapshot("empty");
+      for (let round = 0; round < 40; round++) {
+        await sandbox.writeFile("large", new Uint8Array(4_000_000).fill(round));
+        await sandbox.restore("empty");
+      }
+      const grown = ((await kernelBytes()) - before) / 1e6;
+      check(grown < 40, `the kernel has grown by ${grown} MB after files of 160 MB`);
+    },
+  },
+  {
     name: "packages of Python can be imported from the start",
     async run({ create, api }) {
       const sandbox = await create({ packages: ["requests"] });

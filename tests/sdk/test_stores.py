@@ -134,9 +134,12 @@ def test_a_name_is_free_after_its_process_was_killed(tmp_path: Path) -> None:
         sandbox.python().run("x = 41")
         sandbox.commands.run("echo first > f")
         sandbox.flush()
+        reading, writing = os.pipe()
         if os.fork() == 0:  # a child of the host does not hold the name
             os.close(1)
+            os.write(writing, b"forked")
             time.sleep(100)
+        os.read(reading, 6)
         print("saved", os.getpid(), flush=True)
         time.sleep(100)
     """

@@ -138,7 +138,7 @@ def test_a_missing_file_is_no_error_unless_asked(sandbox: Sandbox) -> None:
 def test_programs_of_the_image(sandbox: Sandbox) -> None:
     result = sandbox.commands.run("file -b /usr/bin/egrep; file -bi /etc/passwd")
     assert result.stdout == (
-        "Bourne-Again shell script, ASCII text executable\ntext/plain; charset=us-ascii\n"
+        "POSIX shell script, ASCII text executable\ntext/plain; charset=us-ascii\n"
     )
 
 

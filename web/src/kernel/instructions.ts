@@ -1,7 +1,8 @@
 // The instructions of WebAssembly, as far as loops, calls and work on whole ranges are concerned.
 //
-// Owns `scanFunction` and `skipInstruction`. Rules: the bytes may come from a hostile guest; the engine validates them
-// afterwards. A function with an instruction that this does not know is not described at all.
+// Owns `scanFunction` and `skipInstruction`. Rules: the bytes may come from a hostile guest; the engine
+// validates them afterwards. A function with an instruction that this does not know is not described at
+// all.
 
 import type { Reader } from "./wasm-reader.js";
 

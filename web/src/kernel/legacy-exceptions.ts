@@ -1,7 +1,7 @@
 // Programs for engines that know only the legacy form of WebAssembly's exception handling (Node 20).
 //
-// Owns `knownForm` and `withLegacyExceptions`, which rewrites the final form, `try_table` and `exnref`, to the legacy
-// form, `try` and `catch`. A reference to an exception becomes an i64: the tag's index plus 1 in the
+// Owns `knownForm` and `withLegacyExceptions`, which rewrites the final form, `try_table` and `exnref`,
+// to the legacy form, `try` and `catch`. A reference to an exception becomes an i64: the tag's index plus 1 in the
 // upper half, and the i32 that the exception carries in the lower half; null is 0. So nothing of the
 // engine is kept, and `throw_ref` throws an equal exception. Clauses that catch everything with a
 // reference catch the module's own exceptions, but not those of JavaScript, by which programs are left.

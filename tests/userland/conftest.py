@@ -25,7 +25,7 @@ from userland.builder.recipe import Recipe, load_recipes, with_dependencies
 from userland.builder.schedule import build_recipes
 from userland.builder.target_wasm import WasmTarget
 from userland.builder.toolchain import Toolchain
-from userland.builder.wasm_opt import WasmOpt
+from userland.builder.wasm_opt import InstalledWasmOpt
 
 COPY_SCRIPT = '#!/bin/sh\nmkdir -p "$2" && cp "$1/content" "$2/content"\n'
 
@@ -119,7 +119,7 @@ inputs = ["{name}.sh"]
             cache=self.cache,
             commands=commands or Commands(),
             target=target_of("toolchain 1"),
-            wasm_opt=WasmOpt(Path("/nonexistent"), Path("/nonexistent")),
+            wasm_opt=InstalledWasmOpt(Path("/nonexistent"), Path("/nonexistent")),
             jobs=2,
             jobserver=JobServer(2),
             progress=PlainProgress(self.console),

@@ -20,7 +20,7 @@ from userland.builder.progress import PlainProgress
 from userland.builder.schedule import build_recipes
 from userland.builder.target_native import NativeTarget
 from userland.builder.toolchain import find_toolchain
-from userland.builder.wasm_opt import WasmOpt
+from userland.builder.wasm_opt import InstalledWasmOpt
 
 # Needs the compiler that `make build` installs.
 pytestmark = pytest.mark.userland
@@ -107,7 +107,7 @@ def build(world: World, *, optimised: bool = True) -> dict[str, Entry]:
         world.cache,
         commands,
         target,
-        WasmOpt(Path("/nonexistent"), Path("/nonexistent")),
+        InstalledWasmOpt(Path("/nonexistent"), Path("/nonexistent")),
         2,
         server,
         PlainProgress(world.console),

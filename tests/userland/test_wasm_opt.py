@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from userland.builder.wasm_opt import WasmOpt
+from userland.builder.cache import Cache
+from userland.builder.commands import Commands
+from userland.builder.errors import NoNetwork
+from userland.builder.wasm_opt import InstalledWasmOpt, wasm_opt_meanwhile
 
 QUICK = "--liftoff-only"
 
@@ -44,5 +48,34 @@ def test_small_modules_are_not_worth_optimising_wasm_opt_for(
 ) -> None:
     module = tmp_path / "module.wasm"
     module.write_bytes(module_bytes(*imports, size=size))
-    command = WasmOpt(Path("node"), Path("wasm-opt")).command(module)
+    command = InstalledWasmOpt(Path("node"), Path("wasm-opt")).command(module)
     assert command == (("node", QUICK, "wasm-opt") if quick else ("node", "wasm-opt"))
+
+
+def test_it_is_fetched_while_builds_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    module = tmp_path / "module.wasm"
+    module.write_bytes(module_bytes("syscall", size=100_000))
+    go_on = threading.Event()
+
+    def fetch(*_: object) -> InstalledWasmOpt:
+        assert go_on.wait(30)
+        return InstalledWasmOpt(Path("node"), Path("wasm-opt"))
+
+    monkeypatch.setattr("userland.builder.wasm_opt.ensure_wasm_opt", fetch)
+    with wasm_opt_meanwhile(Cache(tmp_path), Commands(), print) as coming:
+        go_on.set()
+        assert coming.command(module) == ("node", QUICK, "wasm-opt")
+
+
+def test_a_failed_fetch_is_reported_by_the_build_that_needs_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fetch(*_: object) -> InstalledWasmOpt:
+        raise NoNetwork("wasm-opt could not be fetched", "Check the network.")
+
+    monkeypatch.setattr("userland.builder.wasm_opt.ensure_wasm_opt", fetch)
+    with (
+        wasm_opt_meanwhile(Cache(tmp_path), Commands(), print) as coming,
+        pytest.raises(NoNetwork, match="could not be fetched"),
+    ):
+        coming.command(tmp_path / "module.wasm")

@@ -43,7 +43,7 @@ from userland.builder.target import FILES, Target
 from userland.builder.target_native import FOR_THE_SANDBOX, NativeTarget
 from userland.builder.target_wasm import WasmTarget
 from userland.builder.toolchain import ensure_needs, ensure_toolchain, find_toolchain
-from userland.builder.wasm_opt import ensure_wasm_opt
+from userland.builder.wasm_opt import wasm_opt_meanwhile
 from userland.v86.build import NAME as MACHINE
 from userland.v86.build import build_machine
 
@@ -303,11 +303,13 @@ def _make(
     progress: Progress,
     jobs: int,
 ) -> dict[str, Entry]:
-    wasm_opt = ensure_wasm_opt(cache, commands, progress.say)
     server = JobServer(jobs)
     try:
-        shop = Workshop(cache, commands, target, wasm_opt, jobs, server, progress)
-        with fast_compiler(commands):
+        with (
+            wasm_opt_meanwhile(cache, commands, progress.say) as wasm_opt,
+            fast_compiler(commands),
+        ):
+            shop = Workshop(cache, commands, target, wasm_opt, jobs, server, progress)
             return build_recipes(chosen, keys, shop, again)
     finally:
         server.close()

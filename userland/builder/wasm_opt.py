@@ -16,9 +16,12 @@ import shutil
 import ssl
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from userland.builder.cache import Cache, disk_errors
 from userland.builder.commands import Commands
@@ -40,15 +43,21 @@ _NODE_WHEEL_SHA256 = {
 }
 
 
+class WasmOpt(Protocol):
+    """A wasm-opt that can be run."""
+
+    def command(self, module: Path) -> tuple[str, ...]:
+        """The first words of its command line for this module."""
+
+
 @dataclass(frozen=True)
-class WasmOpt:
-    """An installed wasm-opt."""
+class InstalledWasmOpt:
+    """A `WasmOpt` in the cache."""
 
     node: Path
     script: Path
 
     def command(self, module: Path) -> tuple[str, ...]:
-        """The first words of its command line for this module."""
         # wasm-opt is itself a WebAssembly program. For a small module, optimising its code in Node
         # takes longer than running it unoptimised.
         small = module.stat().st_size < _SMALL_MODULE_BYTES
@@ -58,7 +67,28 @@ class WasmOpt:
         return str(self.node), *(["--liftoff-only"] if small else []), str(self.script)
 
 
-def ensure_wasm_opt(cache: Cache, commands: Commands, say: Callable[[str], None]) -> WasmOpt:
+@dataclass(frozen=True)
+class _ComingWasmOpt:
+    """A `WasmOpt` that is being fetched: the first use waits for it, or raises why it failed."""
+
+    coming: Future[InstalledWasmOpt]
+
+    def command(self, module: Path) -> tuple[str, ...]:
+        return self.coming.result().command(module)
+
+
+@contextmanager
+def wasm_opt_meanwhile(
+    cache: Cache, commands: Commands, say: Callable[[str], None]
+) -> Iterator[WasmOpt]:
+    """Like `ensure_wasm_opt`, while the block runs: it is used when the first program is linked."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        yield _ComingWasmOpt(pool.submit(ensure_wasm_opt, cache, commands, say))
+
+
+def ensure_wasm_opt(
+    cache: Cache, commands: Commands, say: Callable[[str], None]
+) -> InstalledWasmOpt:
     """wasm-opt from the cache; if it must be fetched first, `say` announces it."""
     folder = cache.tools / f"binaryen-{BINARYEN_VERSION}"
     with cache.lock("tools", commands.stopped), disk_errors(cache.root):
@@ -67,7 +97,7 @@ def ensure_wasm_opt(cache: Cache, commands: Commands, say: Callable[[str], None]
             say(f"fetching wasm-opt (binaryen {BINARYEN_VERSION} from npm)")
             with cache.scratch("tools") as scratch:
                 _fetch_binaryen(node, npm, scratch, commands).rename(folder)
-    return WasmOpt(node, folder / "bin/wasm-opt")
+    return InstalledWasmOpt(node, folder / "bin/wasm-opt")
 
 
 def ensure_npm(cache: Cache, commands: Commands, say: Callable[[str], None]) -> tuple[Path, Path]:

@@ -1,11 +1,14 @@
-"""Writes userland/recipes/configure-answers.site: what all configure scripts find out alike.
+"""Writes what configure scripts would find out slowly, each time anew.
 
-    python scripts/configure_answers.py
+    python scripts/configure_answers.py            userland/recipes/configure-answers.site
+    python scripts/configure_answers.py NAME ...   answers.site of these recipes
 
-Runs the configure script of each recipe without that file, and keeps an answer if every script that
-asked found the same. Rules: an answer depends on the libc and the compiler only, never on a
-library of another recipe or on the building machine; what the libc or a hand-written site file
-answers is left to it. Needs a built user space.
+The first runs the configure script of each recipe without that file, and keeps an answer if every
+script that asked found the same. Such an answer depends on the libc and the compiler only, never on
+a library of another recipe or on the building machine; what the libc or a hand-written site file
+answers is left to it. The second keeps all other answers of one script, which may depend on the
+libraries of the recipe too: their versions are in the file, and a test compares them. Needs a built
+user space.
 """
 
 from __future__ import annotations
@@ -15,11 +18,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from userland.builder.build import RecipeBuild, Workshop
 from userland.builder.cache import Cache, Entry, default_root
@@ -27,7 +33,7 @@ from userland.builder.cli import RECIPES, ROOT
 from userland.builder.commands import Commands
 from userland.builder.errors import BuildError
 from userland.builder.jobserver import JobServer
-from userland.builder.keys import recipe_keys, shared_answers
+from userland.builder.keys import OWN_ANSWERS, recipe_keys, shared_answers
 from userland.builder.progress import PlainProgress
 from userland.builder.recipe import Recipe, load_recipes
 from userland.builder.target import SYSROOT
@@ -45,7 +51,18 @@ _HEAD = """\
 # libc itself (its share/config.site), or that is given before, counts more than one of these.
 
 """
-_CACHED = re.compile(r"## Cache variables\. ##\n## -+ ##\n(.*?)\n## -+ ##", re.DOTALL)
+_OWN_HEAD = """\
+# What only this configure script asks, and found out with: {versions}
+#
+# Written by scripts/configure_answers.py: do not edit. Run it again when one of these changes.
+
+"""
+# What the script must find out on each machine: programs, directories, libtool's ways.
+_OF_THE_MACHINE = re.compile(
+    r"_(prog|path|env|tool|sys|wl)_|ac_cv_(host|build|target|exeext|objext)|^(lt|acl|am)_cv_"
+)
+# dash's `echo` writes an n after the line.
+_CACHED = re.compile(r"## Cache variables\. ##\n## -+ ##n?\n(.*?)\n## -+ ##", re.DOTALL)
 _KINDS = re.compile(
     r"(gl_cv|gt_cv|ac_cv_(have_decl|type|member|func|header|c|typeof|working|struct|sys|alignof)"
     r"|am_cv_(func|langinfo|filesystem))_"
@@ -60,7 +77,20 @@ _OF_A_LIBRARY = re.compile(r"ac_cv_(?:have_decl|func)_(\w+)$")
 _HEADER = re.compile(r"ac_cv_header_(\w+)$")
 
 
-def main() -> int:
+@dataclass(frozen=True)
+class _Asking(WasmTarget):
+    """Answers of these files are not given: the scripts are to find out by themselves."""
+
+    unknown: frozenset[str] = frozenset()
+
+    def answers(self, recipe: Recipe, dependencies: Mapping[str, Entry]) -> str:
+        files = [dependencies["musl"].folder / SYSROOT / "share/config.site"]
+        files += [file for file in shared_answers(recipe) if file.name not in self.unknown]
+        own = [f"{name}={value}\n" for name, value in recipe.build.answers]
+        return "".join([file.read_text(encoding="utf-8") for file in files] + own)
+
+
+def main(names: Sequence[str]) -> int:
     commands = Commands()
     toolchain = find_toolchain(commands)
     cache = Cache(default_root())
@@ -68,43 +98,78 @@ def main() -> int:
     if toolchain is None:
         print("the toolchain is not installed: run make build", file=sys.stderr)
         return 1
-    target = WasmTarget(toolchain)
+    target = _Asking(
+        toolchain, unknown=frozenset({OWN_ANSWERS} if names else {OWN_ANSWERS, SITE.name})
+    )
     keys = recipe_keys(recipes, target)
     entries = {name: cache.find(name, keys[name]) for name in recipes}
     built = {name: entry for name, entry in entries.items() if entry is not None}
-    # The scripts are to find out by themselves.
-    known = _given(built["musl"].folder / SYSROOT / "share/config.site")
-    for file in shared_answers(recipes["bash"]):
-        known |= _given(file) if file != SITE else set()
-    before = SITE.read_text(encoding="utf-8") if SITE.exists() else ""
-    SITE.write_text("", encoding="utf-8")
+    chosen = [recipes[name] for name in names] or [
+        recipe
+        for recipe in recipes.values()
+        if recipe.build.system == "autotools" and recipe.stage == "base"
+    ]
     server = JobServer(_JOBS)
     try:
         progress = PlainProgress(Console(quiet=True))
         wasm_opt = ensure_wasm_opt(cache, commands, print)
         shop = Workshop(cache, commands, target, wasm_opt, _JOBS, server, progress)
-        found = _ask_all(recipes.values(), built, shop)
-    except BaseException:
-        SITE.write_text(before, encoding="utf-8")
-        raise
+        found = _ask_all(chosen, built, shop)
     finally:
         server.close()
-    symbols, headers = _of_libraries(built)
-    answers = _alike(found, known, symbols, headers)
-    lines = (f"{name}=${{{name}={value}}}\n" for name, value in sorted(answers.items()))
-    SITE.write_text(_HEAD + "".join(lines), encoding="utf-8")
-    print(f"{len(answers)} answers in {SITE.relative_to(ROOT)}")
+    libc = _given(built["musl"].folder / SYSROOT / "share/config.site")
+    if names:
+        for recipe, answers in zip(chosen, found, strict=True):
+            _write_own(recipe, recipes, answers, libc)
+    else:
+        _write_shared(recipes["bash"], built, found, libc)
     return 0
 
 
+def _write_shared(
+    recipe: Recipe,
+    built: Mapping[str, Entry],
+    found: Iterable[Mapping[str, str]],
+    known: set[str],
+) -> None:
+    for file in shared_answers(recipe):
+        known |= _given(file) if file.name not in (SITE.name, OWN_ANSWERS) else set()
+    symbols, headers = _of_libraries(built)
+    _write(SITE, _HEAD, _alike(found, known, symbols, headers))
+
+
+def _write_own(
+    recipe: Recipe, recipes: Mapping[str, Recipe], answers: Mapping[str, str], known: set[str]
+) -> None:
+    place = recipe.folder / OWN_ANSWERS
+    for file in shared_answers(recipe):
+        known = known | (_given(file) if file != place else set())
+    given = {name for name, _ in recipe.build.answers}
+    kept = {
+        name: value
+        for name, value in answers.items()
+        if value and "/" not in value and not _OF_THE_MACHINE.search(name)
+        if name not in known and name not in given
+    }
+    _write(place, _OWN_HEAD.format(versions=answered_versions(recipe, recipes)), kept)
+
+
+def answered_versions(recipe: Recipe, recipes: Mapping[str, Recipe]) -> str:
+    """The versions that own answers hold for."""
+    return " ".join(
+        f"{name}-{recipes[name].version}" for name in (recipe.name, *sorted(recipe.depends))
+    )
+
+
+def _write(place: Path, head: str, answers: Mapping[str, str]) -> None:
+    lines = (f"{name}=${{{name}={value}}}\n" for name, value in sorted(answers.items()))
+    place.write_text(head + "".join(lines), encoding="utf-8")
+    print(f"{len(answers)} answers in {place.relative_to(ROOT)}")
+
+
 def _ask_all(
-    recipes: Iterable[Recipe], built: Mapping[str, Entry], shop: Workshop
+    chosen: Iterable[Recipe], built: Mapping[str, Entry], shop: Workshop
 ) -> list[dict[str, str]]:
-    chosen = [
-        recipe
-        for recipe in recipes
-        if recipe.build.system == "autotools" and recipe.stage == "base"
-    ]
     with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(_JOBS) as pool:
         return list(pool.map(lambda one: _ask(one, built, shop, Path(work) / one.name), chosen))
 
@@ -120,6 +185,7 @@ def _ask(recipe: Recipe, built: Mapping[str, Entry], shop: Workshop, work: Path)
     print(f"configuring {recipe.name}", flush=True)
     work.mkdir()
     needed = {name: built[name] for name in shop.target.depends(recipe)}
+    shop.progress.add(recipe.name, recipe.version)
     build = RecipeBuild(recipe, "configure-answers", needed, shop)
     try:
         tree = build.configured(work)
@@ -175,4 +241,4 @@ def _alike(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from conformance.supplies import RECIPES, ROOT
+from scripts.configure_answers import answered_versions
+from userland.builder.keys import OWN_ANSWERS, shared_answers
+from userland.builder.recipe import load_recipes
 
 pytestmark = pytest.mark.userland
 
@@ -104,3 +107,20 @@ def test_the_machine_has_every_header_that_native_builds_are_told_of(tmp_path: P
             [COMPILER, "-fsyntax-only", str(source)], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, (header, done.stderr)
+
+
+def test_own_answers_were_found_out_with_the_present_versions() -> None:
+    recipes = load_recipes(RECIPES, ROOT)
+    files = [(name, each.folder / OWN_ANSWERS) for name, each in recipes.items()]
+    for name, file in [(name, file) for name, file in files if file.exists()]:
+        first = file.read_text("utf-8").splitlines()[0]
+        found = first.partition("found out with: ")[2]
+        assert found == answered_versions(recipes[name], recipes), (
+            f"run python scripts/configure_answers.py {name}"
+        )
+
+
+def test_own_answers_are_given_to_their_recipe_only() -> None:
+    recipes = load_recipes(RECIPES, ROOT)
+    assert [file.name for file in shared_answers(recipes["python"])][-1] == OWN_ANSWERS
+    assert OWN_ANSWERS not in [file.name for file in shared_answers(recipes["xz"])]

@@ -52,6 +52,9 @@ def _entries(folder: Path) -> Iterable[Path]:
             yield entry
 
 
+OWN_ANSWERS = "answers.site"
+
+
 def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> str:
     """The key of one recipe; `dependencies` are its `needed_keys`."""
     parts = {
@@ -98,10 +101,15 @@ def needed_keys(
 
 
 def shared_answers(recipe: Recipe) -> list[Path]:
-    """Files with answers that no configure script can find out by itself, or only slowly."""
+    """Files with answers that no configure script can find out by itself, or only slowly. The last
+    one has those that only the script of this recipe asks for."""
     if recipe.build.system != "autotools":
         return []
     recipes = recipe.folder.parent
-    own = [recipes / "config.site", recipes / "configure-answers.site"]
-    files = [recipes.parent / "libc/config.site", *own]
+    files = [
+        recipes.parent / "libc/config.site",
+        recipes / "config.site",
+        recipes / "configure-answers.site",
+        recipe.folder / OWN_ANSWERS,
+    ]
     return [file for file in files if file.is_file()]

@@ -28,7 +28,7 @@ TEST_SECONDS := 60
 MINUTES ?= 10
 # What runs with the compiled kernel too.
 COMPILED_PYTEST = WASMSAND_COMPILED_KERNEL=always $(PYTEST) -o cache_dir=build/compiled-tests \
-    tests/kernel tests/abi tests/compiled_kernel tests/programs
+    tests/engine tests/kernel tests/abi tests/compiled_kernel tests/programs
 # The processes of pytest. Tests wait for programs, servers and clocks for a part of their time, so
 # one more than there are CPUs.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)

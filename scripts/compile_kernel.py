@@ -47,7 +47,8 @@ from wasmsand.compiled_kernel import (  # noqa: E402
 )
 
 PACKAGE: Final = "wasmsand"
-STARTER: Final = ROOT / "scripts/compiled_start.c"
+OWN_SOURCES: Final = (ROOT / "scripts/compiled_start.c", ROOT / "scripts/compiled_entry.c")
+OWN_HEADER: Final = ROOT / "scripts/compiled_entry.h"
 CONFIGURATION: Final = ROOT / "pyproject.toml"
 ENTRY: Final = "compiled-kernel"
 FLAGS: Final = ("-O2", "-fPIC", "-fwrapv", "-fno-strict-aliasing", "-DNDEBUG", "-w", "-g0")
@@ -106,7 +107,7 @@ def key_of(source: Path, inputs: Sequence[str], compiler: str) -> str:
         os.path.basename(compiler),
         *FLAGS,
         *LINK_FLAGS,
-        STARTER.read_text("utf-8"),
+        *(file.read_text("utf-8") for file in (*OWN_SOURCES, OWN_HEADER)),
     ]
     for module in inputs:
         digest = hashlib.sha256(_path(source, module).read_bytes()).hexdigest()
@@ -174,7 +175,7 @@ def _compile(
             continue  # a shared library for each module, which `compiled_start.c` replaces
         includes = [f"-I{folder}" for folder in (*extension.include_dirs, *headers)]
         defines = [flag for flag in extension.extra_compile_args if flag.startswith("-D")]
-        for file in [*extension.sources, str(STARTER)]:
+        for file in [*extension.sources, *map(str, OWN_SOURCES)]:
             commands[file] = [compiler, *FLAGS, *defines, *includes, "-c", file]
     objects = {file: work / f"{number}.o" for number, file in enumerate(commands)}
     # The largest first, so that none is left alone at the end.

@@ -2,7 +2,7 @@
 //
 // mypyc puts the initialisation function of each module into a capsule. Its own way to call them is
 // a shared library per module, each with one function; this one function does for all.
-#include <Python.h>
+#include "compiled_entry.h"
 
 static PyObject *start(PyObject *self, PyObject *capsule)
 {
@@ -17,6 +17,8 @@ static PyObject *start(PyObject *self, PyObject *capsule)
 
 static PyMethodDef methods[] = {
     {"start", start, METH_O, "Run the initialisation function in a capsule of mypyc."},
+    {"open_entry", compiled_entry_open, METH_O, "The address of a callback; see compiled_entry.h."},
+    {"handle_calls", compiled_entry_handle, METH_O, "What handles system calls of this thread."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -26,5 +28,5 @@ static PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit_wasmsand_start(void)
 {
-    return PyModule_Create(&definition);
+    return compiled_entry_ready() < 0 ? NULL : PyModule_Create(&definition);
 }

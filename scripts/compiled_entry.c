@@ -2,14 +2,16 @@
 //
 // The engine calls `system_call` on the thread of the guest, without the lock of the interpreter. It
 // does what the callback of cffi in hostcalls.py does, without libffi and without a dictionary of
-// threads. Rules: no exception passes through the engine. It goes to `failed`, which stores it and
-// returns the address of a trap.
+// threads. An `Adapter` is what the table of system calls has for each: it calls a function of Python
+// with as many arguments as the call has. Rules: no exception passes through the engine. It goes to
+// `failed`, which stores it and returns the address of a trap.
 #include "compiled_entry.h"
 
 #include <stdint.h>
 #include <structmember.h>
 
 #define SPARES 32
+#define WORDS 6
 
 // A value of the engine. The result takes the place of the first one, the number of the call.
 struct value {
@@ -19,7 +21,7 @@ struct value {
 
 typedef struct {
     PyObject_HEAD
-    uint32_t words[6];
+    uint32_t words[WORDS];
 } Arguments;
 
 #define WORD(name, index) \
@@ -58,8 +60,74 @@ static PyObject *arguments_of(const struct value *values)
     else
         made = PyObject_New(Arguments, &arguments_type);
     if (made != NULL)
-        for (int i = 0; i < 6; i++)
+        for (int i = 0; i < WORDS; i++)
             made->words[i] = values[i + 1].word;
+    return (PyObject *)made;
+}
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *function;
+    Py_ssize_t count;
+} Adapter;
+
+// Called with a context and the arguments of a system call.
+static PyObject *adapt(PyObject *self, PyObject *const *given, size_t flags, PyObject *names)
+{
+    Adapter *adapter = (Adapter *)self;
+    // The first place is for the function called, which may use it.
+    PyObject *call[WORDS + 2], *result = NULL;
+    Py_ssize_t made = 0;
+    if (PyVectorcall_NARGS(flags) != 2 || names != NULL || !Py_IS_TYPE(given[1], &arguments_type)) {
+        PyErr_SetString(PyExc_TypeError, "a system call takes a context and its Arguments");
+        return NULL;
+    }
+    call[1] = given[0];
+    for (; made < adapter->count; made++) {
+        call[made + 2] = PyLong_FromUnsignedLong(((Arguments *)given[1])->words[made]);
+        if (call[made + 2] == NULL)
+            break;
+    }
+    if (made == adapter->count)
+        result = PyObject_Vectorcall(
+            adapter->function, call + 1, (made + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    while (made > 0)
+        Py_DECREF(call[--made + 2]);
+    return result;
+}
+
+static void drop_adapter(PyObject *self)
+{
+    Py_DECREF(((Adapter *)self)->function);
+    PyObject_Free(self);
+}
+
+static PyTypeObject adapter_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "wasmsand_start.Adapter",
+    .tp_doc = "The handler of a system call: calls a function with its arguments.",
+    .tp_basicsize = sizeof(Adapter),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_dealloc = drop_adapter,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(Adapter, call),
+};
+
+PyObject *compiled_entry_adapter(PyObject *self, PyObject *given)
+{
+    PyObject *function;
+    Py_ssize_t count;
+    Adapter *made;
+    if (!PyArg_ParseTuple(given, "On", &function, &count))
+        return NULL;
+    if (count < 0 || count > WORDS)
+        return PyErr_Format(PyExc_ValueError, "a system call has no %zd arguments", count);
+    made = PyObject_New(Adapter, &adapter_type);
+    if (made != NULL) {
+        made->call = adapt;
+        made->function = Py_NewRef(function);
+        made->count = count;
+    }
     return (PyObject *)made;
 }
 
@@ -145,5 +213,5 @@ PyObject *compiled_entry_open(PyObject *self, PyObject *on_failure)
 
 int compiled_entry_ready(void)
 {
-    return PyType_Ready(&arguments_type);
+    return PyType_Ready(&arguments_type) < 0 ? -1 : PyType_Ready(&adapter_type);
 }

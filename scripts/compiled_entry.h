@@ -8,4 +8,8 @@ PyObject *compiled_entry_handle(PyObject *self, PyObject *handler);
 // and returns the address of a trap.
 PyObject *compiled_entry_open(PyObject *self, PyObject *on_failure);
 
+// An object that is called with a context and the arguments of a system call. It calls the function
+// (the first argument of this one) with the context and as many of them as the second says.
+PyObject *compiled_entry_adapter(PyObject *self, PyObject *given);
+
 int compiled_entry_ready(void);

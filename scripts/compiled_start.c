@@ -18,6 +18,7 @@ static PyObject *start(PyObject *self, PyObject *capsule)
 static PyMethodDef methods[] = {
     {"start", start, METH_O, "Run the initialisation function in a capsule of mypyc."},
     {"open_entry", compiled_entry_open, METH_O, "The address of a callback; see compiled_entry.h."},
+    {"adapter", compiled_entry_adapter, METH_VARARGS, "The handler of a system call."},
     {"handle_calls", compiled_entry_handle, METH_O, "What handles system calls of this thread."},
     {NULL, NULL, 0, NULL},
 };

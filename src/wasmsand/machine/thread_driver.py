@@ -50,7 +50,6 @@ class ThreadDriver:
         self._release = lock.release
         self._waiting = lock.waiting
         self._dispatcher = Dispatcher(guest)
-        self._dispatch = self._dispatcher.dispatch
         self._parker = Parker(lock, guest.kernel.clock)
         self._turn = turn
         self._has_turn = False
@@ -161,7 +160,7 @@ class ThreadDriver:
             self._lock.let_host_pass()
         self._acquire()  # half the cost of `with`, on every call
         try:
-            outcome = self._dispatch(nr, arguments)
+            outcome = self._dispatcher.dispatch(nr, arguments)
             return self._settle(outcome) if type(outcome) is Blocked else outcome
         finally:
             self._release()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from wasmsand.abi.linux import (
     calls_event,
@@ -33,6 +33,7 @@ from wasmsand.abi.linux import (
 )
 from wasmsand.abi.linux.context import CallContext
 from wasmsand.abi.linux.numbers import CallNumber
+from wasmsand.engine.compiled import COMPILED
 from wasmsand.engine.protocol import Arguments
 
 Handler = Callable[[CallContext, Arguments], int]
@@ -358,6 +359,8 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
 
 def _with_its_arguments(call: SystemCall) -> Handler:
     """Adapts a handler to the number of arguments of its call."""
+    if COMPILED is not None:
+        return cast(Handler, COMPILED.adapter(call.function, call.arguments))
     fn: Any = call.function
     adapters: tuple[Handler, ...] = (
         lambda x, v: fn(x),

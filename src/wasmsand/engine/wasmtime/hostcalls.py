@@ -16,13 +16,13 @@ them by the number that C passes, and reads the arguments according to their typ
 
 from __future__ import annotations
 
-import sys
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from operator import attrgetter
 from types import TracebackType
 from typing import Any, Final, Protocol
 
+from wasmsand.engine.compiled import COMPILED
 from wasmsand.engine.forking import in_child, renewed_in_child
 from wasmsand.engine.protocol import Arguments, HostCalls, HostFunction
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
@@ -53,8 +53,7 @@ _guests: Final[dict[int, RunningGuest]] = {}
 _syscalls: Final[dict[int, _SyscallHandler]] = {}
 _functions: Final[dict[int, _FunctionHandler]] = {}
 _thread: Final = get_ident
-_compiled: Final[Any] = sys.modules.get("wasmsand_start")
-"""Has the function in C. `wasmsand.compiled_kernel` loads it if the kernel is compiled."""
+_compiled: Final = COMPILED
 
 Occupant = tuple[RunningGuest, _SyscallHandler, _FunctionHandler] | None
 

@@ -79,13 +79,16 @@ static PyObject *adapt(PyObject *self, PyObject *const *given, size_t flags, PyO
     // The first place is for the function called, which may use it.
     PyObject *call[WORDS + 2], *result = NULL;
     Py_ssize_t made = 0;
-    if (PyVectorcall_NARGS(flags) != 2 || names != NULL || !Py_IS_TYPE(given[1], &arguments_type)) {
-        PyErr_SetString(PyExc_TypeError, "a system call takes a context and its Arguments");
+    if (PyVectorcall_NARGS(flags) != 2 || names != NULL) {
+        PyErr_SetString(PyExc_TypeError, "a system call takes a context and its arguments");
         return NULL;
     }
     call[1] = given[0];
     for (; made < adapter->count; made++) {
-        call[made + 2] = PyLong_FromUnsignedLong(((Arguments *)given[1])->words[made]);
+        if (Py_IS_TYPE(given[1], &arguments_type))
+            call[made + 2] = PyLong_FromUnsignedLong(((Arguments *)given[1])->words[made]);
+        else // another caller than a guest
+            call[made + 2] = PyObject_GetAttrString(given[1], members[made].name);
         if (call[made + 2] == NULL)
             break;
     }
@@ -194,6 +197,89 @@ static void *system_call(void *environment, void *caller, struct value *values, 
     values[0].word = (uint32_t)result;
     PyGILState_Release(state);
     return trap;
+}
+
+// The memory of a guest: a memoryview. Each function checks addresses against its size once more.
+
+static int open_memory(PyObject *const *given, Py_ssize_t count, Py_ssize_t wanted, int flags,
+                       Py_buffer *memory, Py_ssize_t *address)
+{
+    if (count != wanted) {
+        PyErr_Format(PyExc_TypeError, "%zd arguments instead of %zd", count, wanted);
+        return -1;
+    }
+    *address = PyLong_AsSsize_t(given[1]);
+    if (*address == -1 && PyErr_Occurred())
+        return -1;
+    return PyObject_GetBuffer(given[0], memory, flags);
+}
+
+static PyObject *outside(void)
+{
+    PyErr_SetString(PyExc_IndexError, "outside the memory");
+    return NULL;
+}
+
+PyObject *compiled_entry_read(PyObject *self, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer memory;
+    Py_ssize_t address, length;
+    PyObject *content = NULL;
+    if (open_memory(given, count, 3, PyBUF_SIMPLE, &memory, &address) < 0)
+        return NULL;
+    length = PyLong_AsSsize_t(given[2]);
+    if (length != -1 || !PyErr_Occurred()) {
+        if (address < 0 || length < 0 || address > memory.len || length > memory.len - address)
+            content = outside();
+        else
+            content = PyBytes_FromStringAndSize((char *)memory.buf + address, length);
+    }
+    PyBuffer_Release(&memory);
+    return content;
+}
+
+PyObject *compiled_entry_read_string(PyObject *self, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer memory;
+    Py_ssize_t address, limit;
+    PyObject *text = NULL;
+    if (open_memory(given, count, 3, PyBUF_SIMPLE, &memory, &address) < 0)
+        return NULL;
+    limit = PyLong_AsSsize_t(given[2]);
+    if (limit != -1 || !PyErr_Occurred()) {
+        if (address < 0 || limit < 0 || address > memory.len) {
+            text = Py_NewRef(Py_None);
+        } else {
+            const char *begin = (char *)memory.buf + address;
+            const char *end;
+            if (limit > memory.len - address)
+                limit = memory.len - address;
+            end = memchr(begin, 0, limit);
+            text = end == NULL ? Py_NewRef(Py_None) : PyBytes_FromStringAndSize(begin, end - begin);
+        }
+    }
+    PyBuffer_Release(&memory);
+    return text;
+}
+
+PyObject *compiled_entry_write(PyObject *self, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer memory, content;
+    Py_ssize_t address;
+    PyObject *done = NULL;
+    if (open_memory(given, count, 3, PyBUF_WRITABLE, &memory, &address) < 0)
+        return NULL;
+    if (PyObject_GetBuffer(given[2], &content, PyBUF_SIMPLE) == 0) {
+        if (address < 0 || address > memory.len || content.len > memory.len - address) {
+            done = outside();
+        } else {
+            memmove((char *)memory.buf + address, content.buf, content.len);
+            done = Py_NewRef(Py_None);
+        }
+        PyBuffer_Release(&content);
+    }
+    PyBuffer_Release(&memory);
+    return done;
 }
 
 PyObject *compiled_entry_handle(PyObject *self, PyObject *new_handler)

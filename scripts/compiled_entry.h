@@ -12,4 +12,13 @@ PyObject *compiled_entry_open(PyObject *self, PyObject *on_failure);
 // (the first argument of this one) with the context and as many of them as the second says.
 PyObject *compiled_entry_adapter(PyObject *self, PyObject *given);
 
+// Bytes of a memory (a memoryview, an address, a length). IndexError if they are not in it.
+PyObject *compiled_entry_read(PyObject *self, PyObject *const *given, Py_ssize_t count);
+
+// The bytes before the next NUL (a memoryview, an address, a limit). None if there is none.
+PyObject *compiled_entry_read_string(PyObject *self, PyObject *const *given, Py_ssize_t count);
+
+// Write bytes to a memory (a memoryview, an address, the bytes): all, or IndexError.
+PyObject *compiled_entry_write(PyObject *self, PyObject *const *given, Py_ssize_t count);
+
 int compiled_entry_ready(void);

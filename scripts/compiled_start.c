@@ -15,11 +15,16 @@ static PyObject *start(PyObject *self, PyObject *capsule)
     return init == NULL ? NULL : init();
 }
 
+#define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
+
 static PyMethodDef methods[] = {
     {"start", start, METH_O, "Run the initialisation function in a capsule of mypyc."},
     {"open_entry", compiled_entry_open, METH_O, "The address of a callback; see compiled_entry.h."},
     {"adapter", compiled_entry_adapter, METH_VARARGS, "The handler of a system call."},
     {"handle_calls", compiled_entry_handle, METH_O, "What handles system calls of this thread."},
+    {"read", FAST(compiled_entry_read), "Read bytes of a memory."},
+    {"read_string", FAST(compiled_entry_read_string), "Read a string of a memory."},
+    {"write", FAST(compiled_entry_write), "Write bytes to a memory."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from wasmsand.engine.compiled import COMPILED
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import PATH_MAX
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 _U32: Final = Struct("<I")
 _U64: Final = Struct("<Q")
 _STRING_STEP: Final = 256
+# What the compiled form has in C: a slice of a view is two objects.
+_read: Final[Any] = None if COMPILED is None else COMPILED.read
+_read_string: Final[Any] = None if COMPILED is None else COMPILED.read_string
+_write: Final[Any] = None if COMPILED is None else COMPILED.write
 Part = tuple[int, int]
 """An address and a length."""
 
@@ -230,6 +235,8 @@ class ViewedMemory(GuestMemory):
         end = address + count
         if end > self._size:
             self._require(end)
+        if COMPILED is not None:
+            return cast(bytes, _read(self._view, address, count))
         return bytes(self._view[address:end])
 
     def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
@@ -237,7 +244,10 @@ class ViewedMemory(GuestMemory):
         end = address + len(data)
         if end > self._size:
             self._require(end)
-        self._view[address:end] = data
+        if COMPILED is not None:
+            _write(self._view, address, data)
+        else:
+            self._view[address:end] = data
 
     def read_u32(self, address: int) -> int:
         """Read a little-endian unsigned word."""
@@ -294,5 +304,10 @@ class ViewedMemory(GuestMemory):
 
     def read_path(self, address: int) -> bytes:
         """Read a path argument; ENAMETOOLONG from 4096 bytes on."""
+        if COMPILED is not None:
+            found = _read_string(self._view, address, _STRING_STEP)
+            if found is not None:
+                return cast(bytes, found)
+            return self.read_string(address, PATH_MAX, Errno.ENAMETOOLONG)
         path, end, _ = self._view[address : address + _STRING_STEP].tobytes().partition(b"\0")
         return path if end else self.read_string(address, PATH_MAX, Errno.ENAMETOOLONG)

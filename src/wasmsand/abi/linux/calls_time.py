@@ -67,7 +67,8 @@ def _now(context: CallContext, clock: int) -> int:
 
 def clock_gettime(context: CallContext, clock: int, address: int) -> int:
     """clock_gettime64(2)."""
-    context.memory.pack(TIMESPEC, address, *divmod(_now(context, clock), SECOND))
+    now = _now(context, clock)
+    context.memory.write(address, TIMESPEC.pack(now // SECOND, now % SECOND))
     return 0
 
 

@@ -378,6 +378,8 @@ class Caller:
             self.driver.load(change)
             self._next = _HEAP
             return 0
+        finally:
+            self.lock.wake_postponed()  # a program would compute, and tick
 
     def ok(self, name: str, *arguments: int | bytes) -> int:
         """The result of a call that must succeed."""

@@ -74,6 +74,52 @@ def _wake_both(lock: object, first: WaitQueue, second: WaitQueue) -> None:
         second.wake()
 
 
+class Waiting:
+    """A thread that parks once, on a queue."""
+
+    def __init__(self) -> None:
+        self.lock, self.queue, self.woken = SandboxLock(), WaitQueue(), threading.Event()
+        parker = Parker(self.lock, Clock())
+
+        def wait() -> None:
+            with self.lock:
+                parker.park((self.queue,), None)
+            self.woken.set()
+
+        threading.Thread(target=wait, daemon=True).start()
+        while not self.queue._wakers:
+            time.sleep(0.001)
+
+
+def test_a_guest_that_wakes_later_wakes_when_it_waits_itself() -> None:
+    waiting = Waiting()
+    lock = waiting.lock
+    with lock.of_guest:
+        waiting.queue.wake_later()
+        waiting.queue.wake_later()
+    assert not waiting.woken.wait(0.05)
+    with lock.of_guest:
+        Parker(lock, Clock()).park((WaitQueue(),), time.monotonic_ns() + MILLISECOND)
+    assert waiting.woken.wait(PATIENCE)
+    assert not lock.postponed
+
+
+def test_a_wake_does_not_wait_for_an_earlier_one_that_is_postponed() -> None:
+    waiting = Waiting()
+    with waiting.lock.of_guest:
+        waiting.queue.wake_later()
+        waiting.queue.wake()
+    assert waiting.woken.wait(PATIENCE)
+    waiting.lock.wake_postponed()  # what is left of it does nothing
+
+
+def test_the_host_wakes_at_once() -> None:
+    waiting = Waiting()
+    with waiting.lock:
+        waiting.queue.wake_later()
+    assert waiting.woken.wait(PATIENCE)
+
+
 # Timers.
 
 

@@ -26,3 +26,21 @@ def test_long_output_arrives_whole_through_a_pipe() -> None:
     with Sandbox() as sandbox:
         result = sandbox.commands.run("head -c 5000000 /dev/zero | dd bs=4M 2>/dev/null | wc -c")
     assert result.stdout == "5000000\n"
+
+
+def test_a_reader_is_woken_while_the_writer_computes() -> None:
+    with Sandbox(timeout_ms=60_000) as sandbox:
+        result = sandbox.commands.run(
+            "(echo a; while [ ! -e got ]; do :; done) | { read line; touch got; echo $line; }"
+        )
+    assert (result.exit_code, result.stdout) == (0, "a\n")
+
+
+def test_a_writer_is_woken_while_the_reader_computes() -> None:
+    # The pipe is full, the reader takes less than half of it, and the writer has one more byte.
+    with Sandbox(timeout_ms=60_000) as sandbox:
+        result = sandbox.commands.run(
+            "(head -c 65537 /dev/zero; touch written) | "
+            "{ head -c 8192 >/dev/null; while [ ! -e written ]; do :; done; wc -c; }"
+        )
+    assert (result.exit_code, result.stdout) == (0, f"{65537 - 8192}\n")

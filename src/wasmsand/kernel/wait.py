@@ -21,11 +21,13 @@ class WaitQueue:
     __slots__ = ("_wakers",)
 
     def __init__(self) -> None:
-        self._wakers: dict[Callable[[], None], None] = {}
+        self._wakers: dict[Callable[[], None], Callable[[], None]] = {}
+        """Each with what `wake_later` calls in its place."""
 
-    def add(self, waker: Callable[[], None]) -> None:
-        """Call `waker` at every `wake` until it is removed."""
-        self._wakers[waker] = None
+    def add(self, waker: Callable[[], None], later: Callable[[], None] | None = None) -> None:
+        """Call `waker` at every `wake` until it is removed, and `later` (by default the same) at
+        every `wake_later`."""
+        self._wakers[waker] = waker if later is None else later
 
     def remove(self, waker: Callable[[], None]) -> None:
         """Remove `waker`, if present."""
@@ -36,6 +38,13 @@ class WaitQueue:
         if self._wakers:
             for waker in tuple(self._wakers):
                 waker()
+
+    def wake_later(self) -> None:
+        """Like `wake`, but whoever waits may be woken only when the calling thread waits itself,
+        or has computed for a moment: more is to come, and one wake-up for all is cheaper."""
+        if self._wakers:
+            for later in tuple(self._wakers.values()):
+                later()
 
 
 class WouldBlock(Exception):

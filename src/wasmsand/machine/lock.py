@@ -101,6 +101,7 @@ class SandboxLock:
     def give_way(self) -> None:
         """Release the lock, wait while host threads want it, and take it again."""
         self.release()
+        self.wake_postponed()
         self.let_host_pass()
         self.acquire()
 

@@ -72,7 +72,7 @@ class OneShot:
 class Parker:
     """Lets one thread wait."""
 
-    __slots__ = ("_clock", "_gate", "_is_timed", "_kernel_lock", "_woken", "place")
+    __slots__ = ("_clock", "_gate", "_is_late", "_is_timed", "_kernel_lock", "_woken", "place")
 
     def __init__(self, kernel_lock: SandboxLock, clock: Clock) -> None:
         self._kernel_lock = kernel_lock
@@ -80,6 +80,8 @@ class Parker:
         self._gate = allocate_lock()
         self._gate.acquire()
         self._woken = False
+        self._is_late = False
+        """Whether the gate is not open yet, although the thread counts as woken."""
         self._is_timed = False
         """Whether the thread waits with a deadline."""
         self.place: Place | None = None
@@ -92,6 +94,28 @@ class Parker:
         elif not self._woken:
             self._woken = True
             self._gate.release()
+        elif self._is_late:
+            self._open_late()
+
+    def wake_later(self) -> None:
+        """Like `wake`; but if the calling thread is a guest's, not before it is about to wait
+        itself, ends its guest's program, or computes for more than a tick. Needs the sandbox's
+        lock."""
+        if self._kernel_lock.held_by_host:
+            self.wake()
+        elif not self._woken:
+            self._woken = self._is_late = True
+            self._kernel_lock.postponed.append(self._open_late)
+
+    def _open_late(self) -> None:
+        """Needs no lock: if two threads do this at once, the thread wakes once too often, which
+        only costs a retry."""
+        if self._is_late:
+            self._is_late = False
+            try:
+                self._gate.release()
+            except RuntimeError:
+                pass  # already open
 
     def wake_soon(self) -> None:
         """Like `wake`, but not before the calling thread is about to wait itself, ends its guest's
@@ -107,7 +131,7 @@ class Parker:
         self._woken = False
         wake = self.wake
         for queue in queues:
-            queue.add(wake)
+            queue.add(wake, self.wake_later)
         if deadline is not None:
             self._is_timed = True
             self._clock.follow(self._clock_jumped)

@@ -49,6 +49,7 @@ class Turn:
             place = self.ask()
         if place is not None:
             self._lock.release()
+            self._lock.wake_postponed()
             if not place.acquire(timeout=_PATIENCE_SECONDS):
                 self._interrupt()  # after an idle period, ticks are far apart
                 place.acquire()

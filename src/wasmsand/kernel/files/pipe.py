@@ -3,7 +3,8 @@
 Owns `Pipe` (the buffer and the counts of its open ends) and `PipeEnd`. Rules: the buffer holds
 64 KiB (4 KiB if the sandbox has very many pipes). A write of at most 4096 bytes is atomic. A read
 returns end of file when the buffer is empty and the last writer is gone. A write without readers is
-EPIPE (the caller sends SIGPIPE).
+EPIPE (the caller sends SIGPIPE). The other side is woken at once when the buffer is half full, or
+half empty again. Before that it may be woken a little later: most programs write again.
 """
 
 from __future__ import annotations
@@ -121,12 +122,18 @@ class Pipe(ByteQueue):
     def push(self, data: bytes) -> None:
         """Append `data`, which must fit."""
         super().push(data)
-        self.changed.wake()
+        if self.size * 2 >= self.capacity:
+            self.changed.wake()
+        else:
+            self.changed.wake_later()
 
     def pull(self, count: int) -> bytes:
         """Take up to `count` buffered bytes."""
         data = super().pull(count)
-        self.changed.wake()
+        if self.size * 2 <= self.capacity:
+            self.changed.wake()
+        else:
+            self.changed.wake_later()
         return data
 
 

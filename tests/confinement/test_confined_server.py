@@ -101,6 +101,7 @@ def test_no_file_of_the_user_can_be_read_or_written(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
     os.chmod(secret, 0o666)
+    new = str(tmp_path / "new")
     output = inside(
         f"""
         for path in ("/etc/passwd", "/etc/shadow", {str(secret)!r}, "/root/.bashrc",
@@ -108,10 +109,10 @@ def test_no_file_of_the_user_can_be_read_or_written(tmp_path: Path) -> None:
             if os.path.exists(path):
                 assert attempt(open, path) == "EACCES", path
         print(attempt(os.listdir, "/"), attempt(os.listdir, {str(tmp_path)!r}))
-        print(attempt(open, {str(secret)!r}, "w"), attempt(open, "/tmp/new", "w"))
-        print(attempt(os.unlink, {str(secret)!r}), attempt(os.mkdir, "/tmp/new"))
-        print(attempt(os.rename, {str(secret)!r}, "/tmp/new"))
-        print(attempt(os.link, sys.executable, "/tmp/new"))
+        print(attempt(open, {str(secret)!r}, "w"), attempt(open, {new!r}, "w"))
+        print(attempt(os.unlink, {str(secret)!r}), attempt(os.mkdir, {new!r}))
+        print(attempt(os.rename, {str(secret)!r}, {new!r}))
+        print(attempt(os.link, sys.executable, {new!r}))
         print(attempt(os.symlink, "/etc/passwd", {str(tmp_path / "link")!r}))
         print(attempt(os.truncate, {str(secret)!r}, 0))
         """

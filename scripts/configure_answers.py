@@ -98,6 +98,10 @@ def main(names: Sequence[str]) -> int:
     if toolchain is None:
         print("the toolchain is not installed: run make build", file=sys.stderr)
         return 1
+    for name in names:
+        if name not in recipes or recipes[name].build.system != "autotools":
+            print(f"{name}: no recipe with a configure script (userland/recipes)", file=sys.stderr)
+            return 2
     target = _Asking(
         toolchain, unknown=frozenset({OWN_ANSWERS} if names else {OWN_ANSWERS, SITE.name})
     )

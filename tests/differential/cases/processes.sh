@@ -12,7 +12,7 @@ sleep 31.7 & sleep 31.8 & sleep 0.5; pgrep -P $$ sleep | wc -l; pgrep -P $$ -f '
 
 #: locks with flock
 #| ignore: stderr
-flock lock echo locked; exec 9> lock; flock 9; flock -n lock echo no; echo $?; flock -w 0.1 lock echo no; echo $?; flock -u 9; flock -n lock echo yes; (flock 8; echo inside; sleep 0.1) 8> l2 & sleep 0.03; flock l2 echo after; wait; flock -s lock flock -s -n lock echo shared; flock -s lock flock -n lock echo exclusive; echo $?; flock -E 42 -n lock true; echo $?; flock nodir/x true; echo $?; flock lock sh -c 'exit 5'; echo $?; for i in 1 2 3; do (flock 7; n=$(cat count 2>/dev/null || echo 0); sleep 0.01; echo $((n+1)) > count) 7> l3 & done; wait; cat count
+flock lock echo locked; exec 9> lock; flock 9; flock -n lock echo no; echo $?; flock -w 0.1 lock echo no; echo $?; flock -u 9; flock -n lock echo yes; (flock 8; echo inside; touch held; sleep 0.1) 8> l2 & until [ -e held ]; do sleep 0.01; done; flock l2 echo after; wait; rm held; flock -s lock flock -s -n lock echo shared; flock -s lock flock -n lock echo exclusive; echo $?; flock -E 42 -n lock true; echo $?; flock nodir/x true; echo $?; flock lock sh -c 'exit 5'; echo $?; for i in 1 2 3; do (flock 7; n=$(cat count 2>/dev/null || echo 0); sleep 0.01; echo $((n+1)) > count) 7> l3 & done; wait; cat count
 
 #: sessions and priorities
 #| needs: grep

@@ -221,7 +221,7 @@ EOF
 python3 - <<'EOF'
 import asyncio
 async def work(n, q):
-    await asyncio.sleep(0.001 * n)
+    await asyncio.sleep(0.05 * n)  # far apart: a busy machine may pause between two tasks
     await q.put(n * n)
     return n
 async def main():

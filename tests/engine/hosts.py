@@ -66,6 +66,10 @@ class Host:
     ended: threading.Event = field(default_factory=threading.Event)
     instance: WasmtimeInstance | None = None
 
+    @property
+    def realm(self) -> object:
+        return self.engine
+
     def syscall(self, nr: int, arguments: Arguments) -> int:
         v = arguments
         call = (nr, v.a, v.b, v.c, v.d, v.e, v.f)

@@ -6,7 +6,7 @@ programs, honest and hostile.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import Any, Self
 
@@ -32,6 +32,10 @@ class Host:
         self.children: list[Program] = []
         self.reported: list[int] = []
         self.failed = 0
+
+    @property
+    def realm(self) -> object:
+        return type(self)
 
     def syscall(self, nr: int, arguments: Arguments) -> int:
         raise AssertionError("these programs make no calls")
@@ -89,7 +93,7 @@ class Program(CopyingInstance):
             case "asyncify_stop_unwind" | "asyncify_stop_rewind":
                 self.state = "normal"
 
-    def sibling(self, memory_limit: int) -> Self:
+    def new_child(self, memory_limit: int) -> Self:
         if self.instances_max <= 1:
             raise MemoryError
         fresh = type(self)(Host(), self.forks)
@@ -108,8 +112,9 @@ class Program(CopyingInstance):
     def set_stack_pointer(self, address: int) -> None:
         self.pointer = address
 
-    def copy_memory(self, child: Self, start: int, end: int) -> None:
-        child.write(start, self.read(start, end - start))
+    def copy_memory(self, child: Self, ranges: Iterable[tuple[int, int]]) -> None:
+        for start, end in ranges:
+            child.write(start, self.read(start, end - start))
 
     # The program.
 
@@ -189,8 +194,8 @@ def test_a_copy_that_cannot_grow_is_closed() -> None:
     made: list[Program] = []
 
     class Small(Program):
-        def sibling(self, memory_limit: int) -> Self:
-            fresh = super().sibling(memory_limit)
+        def new_child(self, memory_limit: int) -> Self:
+            fresh = super().new_child(memory_limit)
             fresh.memory_max = PAGE
             made.append(fresh)
             return fresh

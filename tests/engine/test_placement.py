@@ -29,7 +29,7 @@ def own_processors() -> set[int]:
 
 def idle_pool() -> ThreadPool:
     """A pool with an idle thread."""
-    pool = ThreadPool(STACK, idle_seconds=60)
+    pool = ThreadPool(STACK, 60, lambda: None)
     on_pool(pool, lambda: None)
     return pool
 

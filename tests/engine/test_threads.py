@@ -31,13 +31,13 @@ def run_all(pool: ThreadPool, count: int) -> set[int]:
 
 
 def test_an_idle_thread_is_used_again() -> None:
-    pool = ThreadPool(STACK, idle_seconds=5)
+    pool = ThreadPool(STACK, 5, lambda: None)
     assert len(run_all(pool, 20)) == 1
     assert len(pool) == 1
 
 
 def test_jobs_that_wait_for_each_other_get_a_thread_each() -> None:
-    pool = ThreadPool(STACK, idle_seconds=5)
+    pool = ThreadPool(STACK, 5, lambda: None)
     together = threading.Barrier(16)
     ended = threading.Semaphore(0)
 
@@ -52,14 +52,14 @@ def test_jobs_that_wait_for_each_other_get_a_thread_each() -> None:
 
 
 def test_idle_threads_end() -> None:
-    pool = ThreadPool(STACK, idle_seconds=0.05)
+    pool = ThreadPool(STACK, 0.05, lambda: None)
     run_all(pool, 3)
     wait_until(lambda: len(pool) == 0)
     assert len(run_all(pool, 1)) == 1
 
 
 def test_a_thousand_starts_leave_few_threads() -> None:
-    pool = ThreadPool(STACK, idle_seconds=0.05)
+    pool = ThreadPool(STACK, 0.05, lambda: None)
     before = threading.active_count()
     ended = threading.Semaphore(0)
     for _ in range(1000):
@@ -71,7 +71,7 @@ def test_a_thousand_starts_leave_few_threads() -> None:
 
 
 def test_a_job_is_never_lost_while_its_thread_is_about_to_end() -> None:
-    pool = ThreadPool(STACK, idle_seconds=0.001)
+    pool = ThreadPool(STACK, 0.001, lambda: None)
     for _ in range(300):
         ended = threading.Event()
         pool.start(ended.set)
@@ -81,7 +81,7 @@ def test_a_job_is_never_lost_while_its_thread_is_about_to_end() -> None:
 
 def test_the_stack_size_of_other_threads_is_left_alone() -> None:
     before = threading.stack_size()
-    pool = ThreadPool(64 << 20, idle_seconds=0.05)
+    pool = ThreadPool(64 << 20, 0.05, lambda: None)
     run_all(pool, 1)
     assert threading.stack_size() == before
 
@@ -94,7 +94,7 @@ def test_an_exception_of_a_job_is_reported_and_the_thread_lives_on(
 
     reported: list[object] = []
     monkeypatch.setattr(threading, "excepthook", lambda args: reported.append(args.exc_type))
-    pool = ThreadPool(STACK, idle_seconds=5)
+    pool = ThreadPool(STACK, 5, lambda: None)
     pool.start(fail)
     wait_until(lambda: bool(reported) and pool.idle == 1)
     assert reported == [ZeroDivisionError]
@@ -103,7 +103,7 @@ def test_an_exception_of_a_job_is_reported_and_the_thread_lives_on(
 
 
 def test_only_threads_of_the_pool_are_owned() -> None:
-    pool = ThreadPool(STACK, idle_seconds=5)
+    pool = ThreadPool(STACK, 5, lambda: None)
     (thread,) = run_all(pool, 1)
     assert pool.owns(thread)
     assert not pool.owns(threading.get_ident())

@@ -16,6 +16,15 @@ PAGE = mmap.PAGESIZE
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads the page map of Linux")
 
 
+@pytest.fixture(params=["scan", "page map"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to ask the system: one that only newer ones have, and one for all."""
+    if request.param == "page map":
+        monkeypatch.setattr(touched_pages, "_can_scan", lambda: False)
+    elif not touched_pages._can_scan():
+        pytest.skip("the system cannot scan a page map")
+
+
 def ranges(address: int, start: int, end: int) -> list[tuple[int, int]]:
     return list(written_ranges(address, start, end))
 
@@ -61,4 +70,15 @@ def test_a_page_of_a_file_counts_only_once_it_was_written(tmp_path: Path) -> Non
 
 def test_without_a_page_map_everything_counts_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(touched_pages, "_read_page_map", lambda first, pages: None)
+    monkeypatch.setattr(touched_pages, "_can_scan", lambda: False)
     assert ranges(0x10000, 5, 12345) == [(5, 12345)]
+
+
+@linux_only
+def test_more_runs_than_one_answer_has_room_for_are_all_found() -> None:
+    pages = 1000
+    area = mmap.mmap(-1, pages * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for page in range(0, pages, 2):
+        area[page * PAGE] = 1
+    expected = [(page * PAGE, (page + 1) * PAGE) for page in range(0, pages, 2)]
+    assert ranges(address_of(area), 0, pages * PAGE) == expected

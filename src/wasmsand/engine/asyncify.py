@@ -19,7 +19,7 @@ state in globals or tables; compiled C does not.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from typing import Final, Protocol, Self
 
@@ -62,8 +62,8 @@ class ForkingInstance(Instance, Protocol):
     def invoke(self, name: str, argument: int | None = None) -> None:
         """Call an exported function with no parameter or one i32. Raises as `Instance.run` does."""
 
-    def sibling(self, memory_limit: int) -> Self:
-        """A new instance that started from the same image or data. Raises `MemoryError`."""
+    def new_child(self, memory_limit: int) -> Self:
+        """An instance for a copy of this one, which `copy_memory` fills. Raises `MemoryError`."""
 
     def grow_memory(self, size: int) -> bool:
         """Grow the memory to `size` bytes; False if that is not possible."""
@@ -74,9 +74,9 @@ class ForkingInstance(Instance, Protocol):
     def set_stack_pointer(self, address: int) -> None:
         """Set `__stack_pointer`, which the program exports."""
 
-    def copy_memory(self, child: Self, start: int, end: int) -> None:
-        """Copy the bytes from `start` to `end` to `child`, a new sibling with at least as much
-        memory."""
+    def copy_memory(self, child: Self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Copy the bytes of these ranges (start and end) to `child`, which has at least as much
+        memory. The rest of its memory stays new, or becomes a copy as well."""
 
 
 class Phase(Enum):
@@ -123,7 +123,7 @@ class Asyncify:
             self._instance.invoke(entry)
 
     def copy_to(self, child: ForkingInstance, result: int | None = None) -> bool:
-        """Make `child`, a new sibling, a copy of this instance, which is a copy that has not run
+        """Make `child`, a new instance, a copy of this one, which is a copy that has not run
         yet. In the new one, fork returns `result`; None: what it returns in this one. False if the
         child cannot have that much memory."""
         if self._phase is not Phase.COPIED:
@@ -202,7 +202,7 @@ class Asyncify:
         parent = self._instance
         used_end, buffer_end = self._read_header(self._buffer)
         try:
-            child = parent.sibling(self._size)
+            child = parent.new_child(self._size)
         except MemoryError:
             parent.calls.fork_failed()
             return -_ENOMEM
@@ -235,8 +235,7 @@ def _copy(parent: ForkingInstance, child: ForkingInstance, gap_start: int, gap_e
     size, stack_pointer = parent.memory_size(), parent.stack_pointer()
     if not child.grow_memory(size):
         return False
-    for start, end in copied_ranges(size, stack_pointer, gap_start, gap_end):
-        parent.copy_memory(child, start, end)
+    parent.copy_memory(child, copied_ranges(size, stack_pointer, gap_start, gap_end))
     if stack_pointer is not None:
         child.set_stack_pointer(stack_pointer)
     return True

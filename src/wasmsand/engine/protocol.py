@@ -109,6 +109,11 @@ class HostCalls(Protocol):
     unchanged, and it never reaches the guest.
     """
 
+    @property
+    def realm(self) -> object:
+        """The same object for all guests of a sandbox: an engine may use the memory of one that has
+        ended for another one of the same sandbox, never for one of another sandbox."""
+
     def syscall(self, nr: int, arguments: Arguments) -> int:
         """One system call; the result is a signed 32-bit number."""
 

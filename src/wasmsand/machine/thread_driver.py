@@ -59,6 +59,11 @@ class ThreadDriver:
         guest.instance.bind(self)
 
     @property
+    def realm(self) -> object:
+        """What all guests of the sandbox have in common: its lock."""
+        return self._lock
+
+    @property
     def process(self) -> Process:
         """The process on which the guest's calls act now."""
         return self.guest.process

@@ -45,7 +45,7 @@ def _copy_without_stack(program: WasmtimeInstance, child: WasmtimeInstance) -> N
     for name, value in program.exported_variables().items():
         if name != STACK_POINTER:
             child.set_variable(name, value)
-    program.copy_memory(child, program.stack_reserve(), program.memory_size())
+    program.copy_memory(child, [(program.stack_reserve(), program.memory_size())])
 
 
 def describe(program: WasmtimeInstance) -> DormantProgram:

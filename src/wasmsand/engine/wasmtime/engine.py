@@ -43,6 +43,7 @@ from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.runtime import Runtime
 from wasmsand.engine.wasmtime.shared_memory import MemorySharing
 from wasmsand.engine.wasmtime.shipped import ShippedModules
+from wasmsand.engine.wasmtime.spare_stores import SpareStores
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
 logger = logging.getLogger("wasmsand.engine")
@@ -76,15 +77,19 @@ class WasmtimeEngine:
         self._shipped = ShippedModules(indexes, engine, RELEASE, self._cache)
         ticker = EpochTicker(engine, settings.tick_seconds)
         self.guest_resumed = ticker.guest_resumed  # directly, because it is called at every wait
+        spares = SpareStores(settings.idle_thread_seconds)
         self._runtime = Runtime(
             settings=settings,
             engine=engine,
             cache=self._cache,
             imports=ImportTable(engine),
             ticker=ticker,
-            threads=ThreadPool(settings.thread_stack_bytes, settings.idle_thread_seconds),
+            threads=ThreadPool(
+                settings.thread_stack_bytes, settings.idle_thread_seconds, spares.free_old
+            ),
             fault_handlers=FaultHandlers(),
             sharing=MemorySharing(settings, ticker, self._cache, self._shipped),
+            spares=spares,
         )
         self.abilities = Abilities(
             compile_workers=self,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from wasmsand.engine.protocol import GuestUnwind
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
 from wasmsand.engine.wasmtime.shared_memory import MemoryHandover, ThreadModule
+from wasmsand.engine.wasmtime.store import GuestStore
 
 if TYPE_CHECKING:
     from wasmsand.engine.wasmtime.module import WasmtimeModule
@@ -40,7 +41,9 @@ class WasmtimeThread(WasmtimeInstance):
         self._first = first
         with MemoryHandover(shared):
             # The limit of the first instance applies.
-            super().__init__(module, ready.prepared, 1 << 32, module.runtime.sharing.engine)
+            engine = module.runtime.sharing.engine
+            store = GuestStore(engine, ready.prepared, 1 << 32, module.table_room)
+        super().__init__(module, store)
         self.asyncify = None  # only the first thread can fork
         for name, value in first.start.variables.items():
             self.set_variable(name, value)

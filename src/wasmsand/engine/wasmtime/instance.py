@@ -8,22 +8,30 @@ nested call. A memory is freed after the last thread that uses it.
 
 from __future__ import annotations
 
+import time
 from _thread import allocate_lock, get_ident
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from wasmsand.engine.asyncify import Asyncify
 from wasmsand.engine.forking import renewed_in_child
 from wasmsand.engine.placement import place_of_this_thread
-from wasmsand.engine.protocol import BEGINNING, HostCalls, Start
+from wasmsand.engine.protocol import BEGINNING, GuestUnwind, HostCalls, Start
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
 from wasmsand.engine.wasmtime.holdings import checked_instance_bytes, store_record
 from wasmsand.engine.wasmtime.layered_image import LayeredImage
 from wasmsand.engine.wasmtime.memory_image import MappedImage, captured_image
-from wasmsand.engine.wasmtime.page_copies import copy_runs
+from wasmsand.engine.wasmtime.page_copies import copy_over, copy_runs
 from wasmsand.engine.wasmtime.resident_pages import PAGE, ThreadStack, resident_bytes
+from wasmsand.engine.wasmtime.spare_stores import (
+    MEMORY_MAX,
+    SPARE_EXCEPTION_BYTES,
+    WRITTEN_MAX,
+    Spare,
+)
 from wasmsand.engine.wasmtime.store import NEVER, GuestStore
-from wasmsand.engine.wasmtime.touched_pages import written_ranges
+from wasmsand.engine.wasmtime.touched_pages import writes_can_be_told, written_ranges
 from wasmsand.engine.wasmtime.traps import discard_failure, take_failure
 
 if TYPE_CHECKING:
@@ -45,10 +53,8 @@ renewed_in_child(globals(), "_sharing")
 class WasmtimeInstance:
     """One running program; see `protocol.Instance`."""
 
-    def __init__(
-        self, module: WasmtimeModule, prepared: CData, memory_limit: int, engine: CData
-    ) -> None:
-        """Raises `InstantiationFailed`."""
+    def __init__(self, module: WasmtimeModule, store: GuestStore) -> None:
+        """`store` has an instance of `module` that nobody else uses."""
         self._module = module
         self._calls: HostCalls | None = None
         self._failure: BaseException | None = None
@@ -56,7 +62,10 @@ class WasmtimeInstance:
         self.nested = 0
         """How many `call`s are in progress."""
         self._started = self._ended = False
+        self._left_by_call = False
+        """Whether a host call has ended the program: it did not trap."""
         self._threads = 0
+        self._had_threads = False
         self.idle_threads: list[WasmtimeThread] = []
         """Instances on this memory whose threads have ended."""
         self._close_wanted = False
@@ -67,9 +76,12 @@ class WasmtimeInstance:
         """The C record of its store, after first use."""
         self._stack: ThreadStack | None = None
         """The stack of the thread on which it runs."""
+        self._written_before: list[tuple[int, int]] | None = None
+        """What the program that had the store before has written of the memory (start and end);
+        None if the store is new."""
         self.asyncify = Asyncify(self) if module.forks else None
-        self._store = GuestStore(engine, prepared, memory_limit, module.table_room)
-        self.memory_base = self._store.memory_base
+        self._store = store
+        self.memory_base = store.memory_base
 
     # --- the protocol
 
@@ -90,6 +102,9 @@ class WasmtimeInstance:
         self._started = True
         try:
             self._run_to_the_end()
+        except GuestUnwind:
+            self._left_by_call = True
+            raise
         finally:
             self._ended = True
             self._leave(before)
@@ -202,6 +217,7 @@ class WasmtimeInstance:
         """Another instance now uses this one's memory."""
         with _sharing:
             self._threads += 1
+            self._had_threads = True
 
     def thread_closed(self) -> None:
         """An instance no longer uses this one's memory; the last one frees it."""
@@ -215,10 +231,35 @@ class WasmtimeInstance:
         for thread in self.idle_threads:
             thread._free()
         self.idle_threads.clear()
+        spare = self._as_spare()
         self._calls = self.asyncify = None  # break reference cycles
         self._record = self._stack = None
-        self._store.free()
+        if spare is None:
+            self._store.free()
+        else:
+            self._module.runtime.spares.keep(spare)
         self.use_image(None)
+
+    def _as_spare(self) -> Spare | None:
+        """The store, for the next fork of the program; None if it cannot be used again."""
+        asyncify, calls, image = self.asyncify, self._calls, self.image
+        if asyncify is None or calls is None or asyncify.under_way or not self._left_by_call:
+            return None
+        size = self.memory_size()
+        exceptions = self.held_bytes() - self._module.instance_bytes
+        if (
+            size > MEMORY_MAX
+            or exceptions > SPARE_EXCEPTION_BYTES
+            or not (image is None or isinstance(image, MappedImage))
+            or self._had_threads
+        ):
+            return None
+        address = int(ffi.cast("uintptr_t", self.memory_base))
+        written = list(written_ranges(address, 0, size)) if writes_can_be_told() else None
+        if written is None or sum(end - start for start, end in written) > WRITTEN_MAX:
+            return None
+        store = self._store.hand_over()
+        return Spare(store, calls.realm, self._module, image, size, written, time.monotonic())
 
     # --- for the callbacks
 
@@ -276,6 +317,19 @@ class WasmtimeInstance:
         `MemoryError`."""
         return self._module.instantiate(memory_limit, self.image, start=self.start)
 
+    def new_child(self, memory_limit: int) -> WasmtimeInstance:
+        """An instance for a copy of this one. Raises `MemoryError`."""
+        image, spare = self.image, None
+        if not isinstance(image, LayeredImage):
+            spares = self._module.runtime.spares
+            spare = spares.take(self.calls.realm, self._module, image, self.memory_size())
+        if spare is None:
+            return self.sibling(memory_limit)
+        spare.store.limit_memory(memory_limit)
+        child = WasmtimeInstance(self._module, spare.store)
+        child.image, child.start, child._written_before = image, self.start, spare.written
+        return child
+
     def grow_memory(self, size: int) -> bool:
         """Grow the memory to `size` bytes; False if that is not possible."""
         return self._store.grow_memory(size)
@@ -305,12 +359,17 @@ class WasmtimeInstance:
             self.set_variable(name, value)
         self.start = start
 
-    def copy_memory(self, child: WasmtimeInstance, start: int, end: int) -> None:
+    def copy_memory(self, child: WasmtimeInstance, ranges: Iterable[tuple[int, int]]) -> None:
         """Copy pages that may differ: pages that neither instance has written are skipped."""
         source, target = self.memory_base, child.memory_base
         address = int(ffi.cast("uintptr_t", source))
         mapped_end = 0 if child.image is None else child.image.end
-        copy_runs(source, target, written_ranges(address, start, end), mapped_end)
+        stale = child._written_before
+        written = [run for start, end in ranges for run in written_ranges(address, start, end)]
+        if stale is None:
+            copy_runs(source, target, written, mapped_end)
+        else:
+            copy_over(source, target, written, stale, mapped_end)
 
     def use_image(self, image: MappedImage | LayeredImage | None) -> None:
         """From now on, `image` is the image of the memory."""

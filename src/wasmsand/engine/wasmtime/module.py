@@ -21,7 +21,7 @@ from wasmsand.engine.wasmtime.layered_image import LayeredImage
 from wasmsand.engine.wasmtime.memory_image import MappedImage
 from wasmsand.engine.wasmtime.runtime import Runtime
 from wasmsand.engine.wasmtime.shared_memory import ThreadModule
-from wasmsand.engine.wasmtime.store import WASM_PAGE, InstantiationFailed
+from wasmsand.engine.wasmtime.store import WASM_PAGE, GuestStore, InstantiationFailed
 
 _FUNCTION, _GLOBAL, _MEMORY = 0, 1, 3
 """Kinds of exports in the C API."""
@@ -92,13 +92,16 @@ class WasmtimeModule:
         if not self._instantiated:
             self._learn(prepared, memory_limit)
         try:
-            instance = WasmtimeInstance(self, prepared, memory_limit, self.runtime.engine)
+            instance = WasmtimeInstance(self, self._new_store(prepared, memory_limit))
         except InstantiationFailed as failure:
             # Instantiation worked before, so the host is out of some resource.
             raise MemoryError(f"no room for another guest: {failure}") from None
         if start is not BEGINNING:
             self._begin_with(start, image, instance)
         return instance
+
+    def _new_store(self, prepared: CData, memory_limit: int) -> GuestStore:
+        return GuestStore(self.runtime.engine, prepared, memory_limit, self.table_room)
 
     def _learn(self, prepared: CData, memory_limit: int) -> None:
         """Find out what every instance needs. Raises `ModuleRejected` if that is too much."""
@@ -124,7 +127,7 @@ class WasmtimeModule:
         for room in self._table_rooms:
             self.table_room = room
             try:
-                return WasmtimeInstance(self, prepared, memory_limit, self.runtime.engine)
+                return WasmtimeInstance(self, self._new_store(prepared, memory_limit))
             except InstantiationFailed as failure:
                 reason = failure
         raise ModuleRejected(

@@ -1,6 +1,6 @@
 """Copying pages from the memory of one instance to that of another.
 
-Owns `copy_runs`. Rules: the result is the same whatever the system supports.
+Owns `copy_runs` and `copy_over`. Rules: the result is the same whatever the system supports.
 
 A new page costs a fault, which takes longer than copying the page: 1.5 us and 0.1 us. A huge page
 (2 MB) also needs one fault. So whole huge pages of a run are copied to huge pages, which makes the
@@ -12,10 +12,11 @@ used that the program did not use already.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
+from wasmsand.engine.wasmtime.layered_image import merged
 from wasmsand.engine.wasmtime.memory_image import map_over
 
 _HUGE_PAGE: Final = 2 << 20
@@ -48,6 +49,27 @@ def copy_runs(
             else:
                 _prepare(target, first, end)
         ffi.memmove(target + first, source + first, end - first)
+
+
+def copy_over(
+    source: CData,
+    target: CData,
+    runs: Iterable[tuple[int, int]],
+    stale: Sequence[tuple[int, int]],
+    mapped_end: int,
+) -> None:
+    """Copy these ranges to a memory that another program has used, and the ranges that this program
+    has written (`stale`). Both memories have at least that size. Raises `MemoryError`."""
+    all_runs = merged([*runs, *stale])
+    if _length(all_runs) - _length(stale) >= _WORTH_A_CALL:
+        copy_runs(source, target, all_runs, mapped_end)
+        return
+    for first, end in all_runs:
+        ffi.memmove(target + first, source + first, end - first)
+
+
+def _length(runs: Iterable[tuple[int, int]]) -> int:
+    return sum([end - first for first, end in runs])
 
 
 def _prepare_huge(target: CData, size: int, *, is_mapped: bool) -> None:

@@ -11,6 +11,7 @@ from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
 from wasmsand.engine.wasmtime.imports import ImportTable
 from wasmsand.engine.wasmtime.shared_memory import MemorySharing
+from wasmsand.engine.wasmtime.spare_stores import SpareStores
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
 
@@ -26,3 +27,4 @@ class Runtime:
     threads: ThreadPool
     fault_handlers: FaultHandlers
     sharing: MemorySharing
+    spares: SpareStores

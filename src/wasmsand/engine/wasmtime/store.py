@@ -150,6 +150,18 @@ class GuestStore:
         self._globals.clear()
         ffi.release(self._store)
 
+    def hand_over(self) -> GuestStore:
+        """Move everything in C to a new object, for another program; this one is closed."""
+        self.require_open()
+        self.closed = True
+        for view in self._views:
+            view.release()
+        successor = GuestStore.__new__(GuestStore)
+        successor.__dict__.update(self.__dict__)
+        successor.closed = False
+        successor._views = []
+        return successor
+
     def _export(self, name: str) -> CData:
         """The `wasmtime_extern_t *` of an export that the module has."""
         if self.closed:

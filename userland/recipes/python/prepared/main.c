@@ -6,9 +6,10 @@
  * An option or a variable that would have changed the preparation is left to the plain
  * interpreter, which is this program without the stored memory.
  *
- * With heap.c and cells.c it takes the place of Programs/python.c. The others are appended to files of
+ * With heap.c, cells.c and session.c it takes the place of Programs/python.c. The others are appended to files of
  * CPython, whose static functions they use: config.c to Python/initconfig.c, lifecycle.c to
- * Python/pylifecycle.c, run.c to Modules/main.c, signals.c to Modules/signalmodule.c. ../_prepared.py
+ * Python/pylifecycle.c, run.c to Modules/main.c, signals.c to Modules/signalmodule.c, streams.c to
+ * Modules/_io/textio.c, buffers.c to Modules/_io/bufferedio.c. ../_prepared.py
  * is the part that is easier said in Python. */
 #include "Python.h"
 #include "pycore_initconfig.h"
@@ -16,6 +17,7 @@
 #include "pycore_interp.h"
 #include "pycore_pystate.h"
 #include "pycore_prepared.h"
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,24 +67,34 @@ static PyObject *compile_cell(PyObject *self, PyObject *arguments); /* in cells.
  * is nothing on the stack, so the process can be copied: see checkpoint_rest. */
 static struct {
 	PyObject *step;
-	int descriptor;
+	PyObject *names; /* the driver's global variables; NULL if it serves every request itself */
+	int descriptor, answers;
+	int is_clean; /* whether `step` has used all that it has received */
 	PyThreadState *thread;
 } session;
 
+static PyObject *session_step(void); /* in session.c */
+
 static PyObject *begin_session(PyObject *self, PyObject *arguments)
 {
-	PyObject *step;
-	int descriptor;
-	if (!PyArg_ParseTuple(arguments, "iO:_serve_session", &descriptor, &step)) return NULL;
+	PyObject *step, *names = NULL;
+	int descriptor, answers = -1;
+	if (!PyArg_ParseTuple(arguments, "iO|iO!:_serve_session", &descriptor, &step, &answers,
+			&PyDict_Type, &names)) return NULL;
 	session.descriptor = descriptor;
+	session.answers = answers;
+	session.is_clean = names != NULL;
 	Py_XSETREF(session.step, Py_NewRef(step));
+	Py_XSETREF(session.names, Py_XNewRef(names));
 	Py_RETURN_NONE;
 }
 
 static PyMethodDef begin_session_method = {
 	"_serve_session", begin_session, METH_VARARGS,
-	"_serve_session(descriptor, step): when the program has ended, call step() whenever the "
-	"descriptor can be read, until it returns False.",
+	"_serve_session(descriptor, step, answers, names): when the program has ended, call step() "
+	"whenever the descriptor can be read, until it returns False. With answers, a descriptor, and "
+	"names, the driver's global variables, plain cells are served without a call; then step gets "
+	"what was received, and returns None if it has not used all of it.",
 };
 
 static PyMethodDef compile_cell_method = {
@@ -99,12 +111,13 @@ static int call_steps(void)
 		PyEval_RestoreThread(session.thread);
 		/* A signal's handler may raise an exception, which is nobody's now. */
 		if (PyErr_CheckSignals() < 0) PyErr_Clear();
-		PyObject *more = PyObject_CallNoArgs(session.step);
+		PyObject *more = session_step();
 		if (!more) {
 			PyErr_Print();
 			return 1;
 		}
 		int is_over = more == Py_False;
+		session.is_clean = session.names && more == Py_True;
 		Py_DECREF(more);
 		if (is_over) return 0;
 	}

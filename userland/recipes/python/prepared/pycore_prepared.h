@@ -19,6 +19,11 @@ PyStatus _PyPrepared_AddMain(void);
 /* lifecycle.c: the part of Py_FinalizeEx that a program can see; -1 if output was lost. */
 int _PyPrepared_End(PyObject *stored_names);
 
+/* streams.c, buffers.c: whether nothing that was written to a stream waits to be flushed; 0 also for
+ * a stream of another type. */
+int _PyPrepared_IsFlushed(PyObject *stream);
+int _PyPrepared_IsWritten(PyObject *buffer);
+
 /* main.c: serve the requests of a session, if the program has begun one; the exit status. */
 int _PyPrepared_ServeSession(void);
 

@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from userland.builder.doubled import SUFFIX, doubled, functions_of_profile
 from userland.builder.errors import BadModule
 from userland.builder.recipe import Program
 from userland.builder.wasm_module import summarise
@@ -31,6 +32,7 @@ _FEATURES = (
     "simd",
 )
 _STRIP = ("--strip-debug", "--strip-producers", "--strip-target-features")
+_AS_TEXT = ("--emit-text", "--debuginfo")
 
 _SYSCALL = ("linux", "syscall")
 _FORK = ("linux", "fork")
@@ -46,8 +48,15 @@ _ASYNCIFY_EXPORTS = {
 
 def wasm_opt_arguments(program: Program, linked: Path, finished: Path) -> list[str]:
     """The arguments of wasm-opt for this program."""
-    arguments = [str(linked), "-o", str(finished)]
-    arguments += [f"--enable-{feature}" for feature in _FEATURES]
+    return [*_files(linked, finished), *_asyncify(program), *_last_passes(program)]
+
+
+def _files(source: Path, target: Path) -> list[str]:
+    return [str(source), "-o", str(target), *(f"--enable-{feature}" for feature in _FEATURES)]
+
+
+def _asyncify(program: Program) -> list[str]:
+    arguments = []
     if program.fork:
         arguments += [
             "--asyncify",
@@ -61,9 +70,12 @@ def wasm_opt_arguments(program: Program, linked: Path, finished: Path) -> list[s
                 "--pass-arg=asyncify-propagate-addlist",
                 "--pass-arg=asyncify-verbose",
             ]
-    if program.optimise != "none":
-        arguments.append(f"-{program.optimise}")
-    return [*arguments, "--translate-to-exnref", *_STRIP]
+    return arguments
+
+
+def _last_passes(program: Program) -> list[str]:
+    optimise = [] if program.optimise == "none" else [f"-{program.optimise}"]
+    return [*optimise, "--translate-to-exnref", *_STRIP]
 
 
 def finish_program(
@@ -73,10 +85,37 @@ def finish_program(
     if not linked.is_file():
         raise BadModule(f"the build left no {program.binary}", "Check `make` in the recipe.")
     shutil.copyfile(linked, finished.with_suffix(".linked"))
-    printed = run(wasm_opt_arguments(program, finished.with_suffix(".linked"), finished))
-    finished.with_suffix(".linked").unlink()
+    copy = finished.with_suffix(".linked")
+    if program.profile is None:
+        printed = run(wasm_opt_arguments(program, copy, finished))
+    else:
+        printed = _finish_doubled(program, program.profile, copy, finished, run)
+    copy.unlink()
     _check_fork_path(program, printed)
     inspect(program, finished)
+
+
+def _finish_doubled(
+    program: Program,
+    profile: Path,
+    linked: Path,
+    finished: Path,
+    run: Callable[[Sequence[str]], str],
+) -> str:
+    """Like wasm-opt with `wasm_opt_arguments`, with two forms of the functions in the profile."""
+    plain, optimised = finished.with_suffix(".plain"), finished.with_suffix(".optimised")
+    run([*_files(linked, plain), *_asyncify(program), *_AS_TEXT])
+    # The level without its passes: Asyncify then optimises what it writes, nothing else.
+    level = "--optimize-level=2"
+    printed = run([*_files(linked, optimised), level, *_asyncify(program), *_AS_TEXT])
+    hot = functions_of_profile(profile.read_text(encoding="utf-8"))
+    texts = (plain.read_text(encoding="utf-8"), optimised.read_text(encoding="utf-8"))
+    optimised.write_text(doubled(*texts, hot), encoding="utf-8")
+    # The form that resumes has one caller, and would become a part of it.
+    run([*_files(optimised, finished), f"--no-inline=*{SUFFIX}", *_last_passes(program)])
+    plain.unlink()
+    optimised.unlink()
+    return printed
 
 
 def _check_fork_path(program: Program, printed: str) -> None:

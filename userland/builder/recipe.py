@@ -66,6 +66,8 @@ class Program:
     """Functions whose calls through pointers may lead to a fork; None means all."""
     optimise: Optimise
     """The wasm-opt level after linking."""
+    profile: Path | None = None
+    """With a profile, functions that fork is called from and that are in it exist twice."""
     mode: int = 0o755
     """Permissions. 0o4755: it runs as root, whoever starts it."""
     plain: str | None = None
@@ -222,7 +224,7 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
         folder=folder,
         source=_source(top.table("source")),
         build=_build(top.table("build"), folder, root),
-        programs=tuple(_program(table) for table in top.tables("programs")),
+        programs=tuple(_program(table, folder) for table in top.tables("programs")),
         depends=top.strings("depends", ()),
         files=tuple(_file(table) for table in top.tables("files")),
         links=tuple(_link(table) for table in top.tables("links")),
@@ -305,7 +307,7 @@ def _build(table: Table, folder: Path, root: Path) -> Build:
     return build
 
 
-def _program(table: Table) -> Program:
+def _program(table: Table, folder: Path) -> Program:
     name = table.text("name", _NAME)
     optimise = table.take("optimise", str, "O1")
     if optimise not in get_args(Optimise):
@@ -317,9 +319,12 @@ def _program(table: Table) -> Program:
         fork=table.take("fork", bool, False),
         fork_through_pointers=table.optional_strings("fork_through_pointers"),
         optimise=optimise,  # type: ignore[arg-type]  # checked above
+        profile=folder / table.inner_path("profile") if table.has("profile") else None,
         mode=_mode(table) or 0o755,
         plain=table.image_path("plain") if table.has("plain") else None,
     )
+    if program.profile is not None and not (program.fork and program.profile.is_file()):
+        raise table.fail("profile", "needs fork = true, and a file of this name in the folder")
     for installed in program.names:
         path = installed_path(installed)
         plain = "/" not in installed

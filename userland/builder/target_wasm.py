@@ -27,7 +27,7 @@ class WasmTarget:
 
     toolchain: Toolchain
     cache_prefix: str = ""
-    code: tuple[str, ...] = ("build.py", "finish.py", "target.py", "target_wasm.py")
+    code: tuple[str, ...] = ("build.py", "doubled.py", "finish.py", "target.py", "target_wasm.py")
 
     def depends(self, recipe: Recipe) -> tuple[str, ...]:
         return recipe.depends

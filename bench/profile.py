@@ -1,4 +1,4 @@
-"""Renews the profiles with which recipes are compiled: `python -m bench.profile bash python`.
+"""Renews the profiles of recipes: `python -m bench.profile bash python sqlite3`.
 
 A profile says how often each branch of a program runs while it does its `profile/train.sh`. The
 compiler counts in the source, so the counts of a native build serve the sandbox's build too: where
@@ -39,6 +39,7 @@ class Training:
 TRAININGS: Mapping[str, Training] = {
     "bash": Training(),
     "python": Training(("--with-computed-gotos=no",)),
+    "sqlite3": Training(),
 }
 
 
@@ -67,6 +68,23 @@ def hot(found: Sequence[Function]) -> list[Function]:
     """The functions that matter."""
     busiest = max(max(function.counts) for function in found)
     return [function for function in found if max(function.counts) * _SELDOM >= busiest]
+
+
+def check_runtime() -> None:
+    """Say what is missing if the compiler cannot link a program that counts. The builds of programs
+    would fail in the middle, with a message of the linker."""
+    clang = f"clang-{LLVM}"
+    command = [clang, _COUNT, "-x", "c", "-", "-o", os.devnull]
+    try:
+        subprocess.run(
+            command, input=b"int main(void) { return 0; }", check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        package = f"libclang-rt-{LLVM}-dev"
+        raise SystemExit(
+            f"{clang} cannot link programs that count their branches. "
+            f"Install the Debian packages {clang} and {package}."
+        ) from error
 
 
 def renew(name: str, supplies: Supplies) -> None:
@@ -108,8 +126,10 @@ def main() -> None:
     """Renew the named profiles."""
     parser = argparse.ArgumentParser(description="Renew the profiles of recipes.")
     parser.add_argument("recipe", nargs="+", choices=sorted(TRAININGS))
+    names = parser.parse_args().recipe
     supplies = Supplies(print)
-    for name in parser.parse_args().recipe:
+    check_runtime()
+    for name in names:
         renew(name, supplies)
 
 

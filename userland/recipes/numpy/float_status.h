@@ -17,6 +17,9 @@
 
 #include <string.h>
 
+/* A loop of vector_loops.h has seen that its results are finite. */
+extern _Thread_local int block_is_ordinary;
+
 /* What an infinite result of finite operands means. */
 typedef enum {
     NOT_WATCHED,
@@ -205,8 +208,9 @@ call_for_block(PyUFuncGenericFunction loop, char **data, npy_intp count, const n
             suspect_before |= block_is_suspect(data[in], count, strides[in], type);
         }
     }
+    block_is_ordinary = 0;
     loop(data, &count, strides, user_data);
-    if (suspect_before) {
+    if (suspect_before || block_is_ordinary) {
         return;
     }
     int errors = 0;

@@ -230,3 +230,92 @@ with warnings.catch_warnings(record=True) as found:
 print(*(w.message for w in found))
 """
     assert full_python(program) == "invalid value encountered in cast\n"
+
+
+def test_exp_and_log_are_those_of_single_numbers(full_python: Run) -> None:
+    printed = full_python(
+        """
+import math
+import numpy as np
+numbers = np.random.default_rng(1).normal(size=1003) * 50
+numbers[10:17] = [0.0, -0.0, 709.9, -745.2, 5e-324, 1.0, 600.0]
+single = numbers.astype("f4")
+with np.errstate(all="ignore"):
+    exp = np.exp(numbers)
+    print(all(a == math.exp(b) for a, b in zip(exp, numbers) if b < 709), exp[12])
+    positive = abs(numbers)
+    positive[:3] = [0.0, np.inf, np.nan]
+    log = np.log(positive)
+    pairs = [(a, math.log(b)) for a, b in zip(log[3:], positive[3:]) if b]
+    print(log[:3], all(abs(a - b) <= np.spacing(abs(b)) for a, b in pairs))
+    doubles = ((np.exp, numbers), (np.log, positive))
+    for function, a in (*doubles, (np.exp, single), (np.log, abs(single))):
+        apart = np.zeros(2 * len(a), a.dtype)
+        apart[::2] = a
+        in_place = a.copy()
+        function(in_place, out=in_place)
+        alone = [function(a[i : i + 1])[0] for i in range(len(a))]
+        for other in (function(apart[::2]), in_place, alone):
+            np.testing.assert_array_equal(function(a), other)
+    for function, a in ((np.exp, single), (np.log, abs(single) + np.float32(1e-9))):
+        exact = function(a.astype("f8"))
+        few = np.isfinite(exact) & (abs(exact) < 3e38) & (abs(exact) > 1.2e-38)
+        print((abs(function(a) - exact)[few] / np.spacing(abs(function(a)))[few]).max() < 1.2)
+"""
+    )
+    assert printed.splitlines() == ["True inf", "[-inf  inf  nan] True", "True", "True"]
+
+
+def test_exp_and_log_report_errors(full_python: Run) -> None:
+    printed = full_python(
+        """
+import warnings
+import numpy as np
+warnings.simplefilter("error")
+for kind in ("f8", "f4"):
+    for function, bad in ((np.exp, 1000.0), (np.log, 0.0), (np.log, -1.0)):
+        try:
+            function(np.array([1.0] * 20 + [bad], kind))
+        except RuntimeWarning as error:
+            print(error)
+    np.exp(np.array([1.0, np.inf, -np.inf, np.nan, 1.0], kind))
+    np.log(np.array([1.0, np.inf, np.nan, 1.0], kind))
+"""
+    )
+    assert printed.splitlines() == 2 * [
+        "overflow encountered in exp",
+        "divide by zero encountered in log",
+        "invalid value encountered in log",
+    ]
+
+
+def test_sums_are_those_of_numpy_elsewhere(full_python: Run) -> None:
+    """In the order of numpy's own loop: eight sums in blocks of at most 128 numbers."""
+    printed = full_python(
+        """
+import numpy as np
+def pairwise(a):
+    if len(a) < 8:
+        total = a.dtype.type(-0.0)
+        for x in a:
+            total += x
+        return total
+    if len(a) <= 128:
+        r = a[:8].copy()
+        for i in range(8, len(a) - len(a) % 8, 8):
+            r += a[i : i + 8]
+        total = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]))
+        for x in a[len(a) - len(a) % 8 :]:
+            total += x
+        return total
+    half = len(a) // 2
+    half -= half % 8
+    return pairwise(a[:half]) + pairwise(a[half:])
+for kind in ("f8", "f4"):
+    for count in (7, 8, 9, 100, 128, 129, 1000, 5003):
+        a = np.random.default_rng(count).normal(size=count).astype(kind)
+        assert np.add.reduce(a) == pairwise(a), (kind, count)
+print("same")
+"""
+    )
+    assert printed == "same\n"

@@ -11,7 +11,12 @@ from collections.abc import Callable
 import pytest
 
 from tests.waiting import wait_until
-from wasmsand.engine.placement import Place, free_this_thread, place_of_this_thread
+from wasmsand.engine.placement import (
+    Place,
+    free_this_thread,
+    place_of_this_thread,
+    wake_here,
+)
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
 pytestmark = pytest.mark.skipif(
@@ -148,3 +153,44 @@ def test_free_this_thread_leaves_other_threads_alone() -> None:
     free_this_thread()
     assert place_of_this_thread() is None
     assert own_processors() == before
+
+
+def test_a_thread_of_the_host_is_woken_here_and_keeps_its_processors() -> None:
+    gate, native, seen = threading.Lock(), [], []
+    gate.acquire()
+
+    def wait() -> None:
+        native.append(threading.get_native_id())
+        gate.acquire()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    wait_until(lambda: bool(native))
+    (thread,) = native
+    before = os.sched_getaffinity(thread)
+
+    def wake() -> None:
+        seen.append(os.sched_getaffinity(thread))
+
+    wake_here(thread, wake)
+    assert len(seen[0]) == 1
+    assert os.sched_getaffinity(thread) == before
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        wake_here(thread, fail)
+    assert os.sched_getaffinity(thread) == before
+    gate.release()
+    waiting.join(PATIENCE)
+
+
+def test_a_thread_that_has_ended_can_be_woken() -> None:
+    native: list[int] = []
+    ended = threading.Thread(target=lambda: native.append(threading.get_native_id()))
+    ended.start()
+    ended.join(PATIENCE)
+    woken: list[bool] = []
+    wake_here(native[0], lambda: woken.append(True))
+    assert woken == [True]

@@ -1,10 +1,11 @@
 """The processors on which guest threads run.
 
-Owns `Place`, the processors of one guest thread, and `free_this_thread`. Rules: a thread that
-starts a guest keeps it on its own processor for the guest's first moments; a guest that starts
-another one stays there too. So does a guest with a request of the host, which is about to wait for
-the answer. After two ticks, and with them at most 20 ms of computing, the guest
-may run on every processor that the thread may use. Other threads of the host are left alone.
+Owns `Place`, the processors of one guest thread, `wake_here` and `free_this_thread`. Rules: a
+thread that starts a guest keeps it on its own processor for the guest's first moments; a guest that
+starts another one stays there too. So does a guest with a request of the host, which is about to
+wait for the answer. After two ticks, and with them at most 20 ms of computing, the guest may run on
+every processor that the thread may use. Other threads of the host are left alone, except that one
+that waits for a guest's answer is woken on the guest's processor (`wake_here`).
 
 Linux moves a thread that is woken to an idle processor. But a shell that starts a child waits for
 it, and the child wakes the shell when it ends: on two processors, each sleeps while the other one
@@ -24,6 +25,7 @@ import os
 import sys
 from _thread import get_ident
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from wasmsand.engine.forking import in_child
@@ -93,6 +95,31 @@ class Place:
         except OSError:  # the host has fewer processors now, or forbids it
             return
         self._processor = processor
+
+
+def host_thread() -> int | None:
+    """The calling thread, a thread of the host, for `wake_here`; None if that has no use."""
+    return None if _processor_now is None else _thread.get_native_id()
+
+
+def wake_here(thread: int, wake: Callable[[], object]) -> None:
+    """Wake a thread of the host on the processor of the calling thread, which is about to wait.
+    Afterwards the thread may use the same processors as before."""
+    before: set[int] = set()
+    try:
+        allowed = os.sched_getaffinity(thread)
+        processor = -1 if _processor_now is None else _processor_now()
+        if len(allowed) > 1 and processor in allowed:
+            os.sched_setaffinity(thread, (processor,))
+            before = allowed
+    except OSError:  # the host forbids it
+        pass
+    try:
+        wake()
+    finally:
+        if before:
+            with suppress(OSError):  # the thread has ended already
+                os.sched_setaffinity(thread, before)
 
 
 def processors() -> frozenset[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
-from wasmsand.engine.placement import Place
+from wasmsand.engine.placement import Place, wake_here
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.wait import WaitQueue
 from wasmsand.machine.lock import SandboxLock
@@ -72,7 +72,16 @@ class OneShot:
 class Parker:
     """Lets one thread wait."""
 
-    __slots__ = ("_clock", "_gate", "_is_late", "_is_timed", "_kernel_lock", "_woken", "place")
+    __slots__ = (
+        "_clock",
+        "_gate",
+        "_is_late",
+        "_is_timed",
+        "_kernel_lock",
+        "_woken",
+        "host_thread",
+        "place",
+    )
 
     def __init__(self, kernel_lock: SandboxLock, clock: Clock) -> None:
         self._kernel_lock = kernel_lock
@@ -86,6 +95,8 @@ class Parker:
         """Whether the thread waits with a deadline."""
         self.place: Place | None = None
         """Where the thread runs, if it is a guest's."""
+        self.host_thread: int | None = None
+        """The thread, if it is one of the host that waits for a guest's answer: see `wake_here`."""
 
     def wake(self) -> None:
         """End the current wait. Needs the sandbox's lock."""
@@ -124,7 +135,13 @@ class Parker:
             self._woken = True
             if self.place is not None:
                 self.place.come_here()
-            self._kernel_lock.postponed.append(self._gate.release)
+            open_gate = self._gate.release if self.host_thread is None else self._open_here
+            self._kernel_lock.postponed.append(open_gate)
+
+    def _open_here(self) -> None:
+        """Wake the thread on the processor that the calling one is about to leave."""
+        assert self.host_thread is not None
+        wake_here(self.host_thread, self._gate.release)
 
     def park(self, queues: tuple[WaitQueue, ...], deadline: int | None) -> None:
         """Release the lock, wait for a wake-up or the deadline, and take the lock again."""

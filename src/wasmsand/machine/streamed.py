@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from wasmsand.engine.placement import host_thread
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.command_files import CommandInput
@@ -209,6 +210,7 @@ class StreamedProcess:
             parker = Parker(machine.lock, machine.kernel.clock)
             if awaited is not None:
                 channel.awaited, channel.on_awaited = awaited, parker.wake_soon
+                parker.host_thread = host_thread()
             try:
                 machine.lock.postpones = True
                 try:

@@ -11,11 +11,14 @@ from collections.abc import Callable
 import pytest
 
 from tests.waiting import wait_until
+from wasmsand.engine import placement
 from wasmsand.engine.placement import (
+    CallerPlace,
     Place,
     free_this_thread,
+    pin_here,
     place_of_this_thread,
-    wake_here,
+    unpin_this_thread,
 )
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
@@ -155,42 +158,61 @@ def test_free_this_thread_leaves_other_threads_alone() -> None:
     assert own_processors() == before
 
 
-def test_a_thread_of_the_host_is_woken_here_and_keeps_its_processors() -> None:
-    gate, native, seen = threading.Lock(), [], []
+def test_a_thread_of_the_host_is_pinned_and_unpinned() -> None:
+    gate, native = threading.Lock(), []
     gate.acquire()
+    after: list[set[int]] = []
 
     def wait() -> None:
         native.append(threading.get_native_id())
         gate.acquire()
+        assert before is not None
+        unpin_this_thread(before)
+        after.append(own_processors())
 
     waiting = threading.Thread(target=wait)
     waiting.start()
     wait_until(lambda: bool(native))
-    (thread,) = native
-    before = os.sched_getaffinity(thread)
-
-    def wake() -> None:
-        seen.append(os.sched_getaffinity(thread))
-
-    wake_here(thread, wake)
-    assert len(seen[0]) == 1
-    assert os.sched_getaffinity(thread) == before
-
-    def fail() -> None:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        wake_here(thread, fail)
-    assert os.sched_getaffinity(thread) == before
+    before = pin_here(native[0])
+    assert before == own_processors()
+    assert len(os.sched_getaffinity(native[0])) == 1
+    assert pin_here(native[0]) is None  # it has no choice already
     gate.release()
     waiting.join(PATIENCE)
+    assert after == [own_processors()]
 
 
-def test_a_thread_that_has_ended_can_be_woken() -> None:
+def test_a_thread_that_has_ended_is_not_pinned() -> None:
     native: list[int] = []
     ended = threading.Thread(target=lambda: native.append(threading.get_native_id()))
     ended.start()
     ended.join(PATIENCE)
-    woken: list[bool] = []
-    wake_here(native[0], lambda: woken.append(True))
-    assert woken == [True]
+    assert pin_here(native[0]) is None
+
+
+def test_a_caller_that_was_moved_is_pinned_until_it_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    processor = [0]
+    monkeypatch.setattr(placement, "_processor_now", lambda: processor[0])
+    monkeypatch.setattr(placement, "_is_uninterrupted", True)
+    callers = CallerPlace()
+    for _ in range(3):
+        assert callers.about_to_wait() is None
+        callers.has_waited()
+    assert callers.about_to_wait() is None
+    processor[0] = 1
+    callers.has_waited()
+    for _ in range(placement._PINNED_CALLERS):
+        assert callers.about_to_wait() == threading.get_native_id()
+        callers.has_waited()
+    assert callers.about_to_wait() is None
+
+
+def test_nobody_is_pinned_if_a_signal_handler_could_create_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(placement, "_is_uninterrupted", False)
+    callers = CallerPlace()
+    callers._left = 1
+    assert callers.about_to_wait() is None

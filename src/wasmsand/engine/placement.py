@@ -1,11 +1,11 @@
 """The processors on which guest threads run.
 
-Owns `Place`, the processors of one guest thread, `wake_here` and `free_this_thread`. Rules: a
+Owns `Place`, the processors of one guest thread, `CallerPlace`, and `free_this_thread`. Rules: a
 thread that starts a guest keeps it on its own processor for the guest's first moments; a guest that
 starts another one stays there too. So does a guest with a request of the host, which is about to
 wait for the answer. After two ticks, and with them at most 20 ms of computing, the guest may run on
 every processor that the thread may use. Other threads of the host are left alone, except that one
-that waits for a guest's answer is woken on the guest's processor (`wake_here`).
+that waits for a guest's answer may be pinned while it wakes up (`CallerPlace`).
 
 Linux moves a thread that is woken to an idle processor. But a shell that starts a child waits for
 it, and the child wakes the shell when it ends: on two processors, each sleeps while the other one
@@ -28,10 +28,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from wasmsand.engine.compiled import COMPILED
 from wasmsand.engine.forking import in_child
 
 _TICKS: Final = 2
 """How many ticks a guest stays on one processor."""
+_PINNED_CALLERS: Final = 100
+"""After how many requests it is tried again whether Linux moves the caller."""
+_is_uninterrupted = COMPILED is not None
+"""Whether no signal handler of the host can run between a wait and what undoes the pinning. A
+thread or process that such a handler creates would be pinned for ever."""
 _places: dict[int, Place] = {}
 """The places of all guest threads, by thread."""
 in_child(_places.clear)
@@ -97,29 +103,59 @@ class Place:
         self._processor = processor
 
 
-def host_thread() -> int | None:
-    """The calling thread, a thread of the host, for `wake_here`; None if that has no use."""
-    return None if _processor_now is None else _thread.get_native_id()
+class CallerPlace:
+    """Where the threads of the host that call one guest wait for its answers.
+
+    If another processor is idle, Linux wakes a caller there, which takes longer than most requests.
+    So a caller that was moved is pinned to the guest's processor the next times, from the moment at
+    which it is woken until it runs (see `Parker`). Then it is tried again without that: on a busy
+    machine Linux does not move it, and pinning costs 5 us.
+    """
+
+    __slots__ = ("_before", "_left")
+
+    def __init__(self) -> None:
+        self._before = -1
+        """The processor on which the caller began to wait; -1 if nobody can tell."""
+        self._left = 0
+        """How many callers are still pinned."""
+
+    def about_to_wait(self) -> int | None:
+        """The calling thread is about to wait. Its native ID if it is to be pinned, or None."""
+        if _processor_now is None or not _is_uninterrupted:
+            return None
+        self._before = _processor_now()
+        if not self._left:
+            return None
+        self._left -= 1
+        return _thread.get_native_id()
+
+    def has_waited(self) -> None:
+        """The thread runs again."""
+        if self._before >= 0 and _processor_now is not None and _processor_now() != self._before:
+            self._left = _PINNED_CALLERS
 
 
-def wake_here(thread: int, wake: Callable[[], object]) -> None:
-    """Wake a thread of the host on the processor of the calling thread, which is about to wait.
-    Afterwards the thread may use the same processors as before."""
-    before: set[int] = set()
+def pin_here(thread: int) -> set[int] | None:
+    """Let a thread, which is about to be woken, run on the processor of the calling thread only.
+    Returns what it was allowed to use; None if nothing was changed."""
+    if _processor_now is None:
+        return None
     try:
         allowed = os.sched_getaffinity(thread)
-        processor = -1 if _processor_now is None else _processor_now()
-        if len(allowed) > 1 and processor in allowed:
-            os.sched_setaffinity(thread, (processor,))
-            before = allowed
-    except OSError:  # the host forbids it
-        pass
-    try:
-        wake()
-    finally:
-        if before:
-            with suppress(OSError):  # the thread has ended already
-                os.sched_setaffinity(thread, before)
+        processor = _processor_now()
+        if len(allowed) < 2 or processor not in allowed:
+            return None
+        os.sched_setaffinity(thread, (processor,))
+    except OSError:  # the host forbids it, or the thread has ended
+        return None
+    return allowed
+
+
+def unpin_this_thread(allowed: set[int]) -> None:
+    """Undo `pin_here`, on the thread that it has pinned."""
+    with suppress(OSError):  # the host has fewer processors now
+        os.sched_setaffinity(0, allowed)
 
 
 def processors() -> frozenset[int]:

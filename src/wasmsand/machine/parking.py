@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
-from wasmsand.engine.placement import Place, wake_here
+from wasmsand.engine.placement import Place, pin_here, unpin_this_thread
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.wait import WaitQueue
 from wasmsand.machine.lock import SandboxLock
@@ -76,8 +76,10 @@ class Parker:
         "_clock",
         "_gate",
         "_is_late",
+        "_is_parked",
         "_is_timed",
         "_kernel_lock",
+        "_pinned_from",
         "_woken",
         "host_thread",
         "place",
@@ -96,7 +98,12 @@ class Parker:
         self.place: Place | None = None
         """Where the thread runs, if it is a guest's."""
         self.host_thread: int | None = None
-        """The thread, if it is one of the host that waits for a guest's answer: see `wake_here`."""
+        """The native ID of the thread, if it is one of the host that is to be pinned while it wakes
+        up: see `CallerPlace`."""
+        self._is_parked = False
+        """Whether that thread waits. Only then it may be pinned, so that it is never left so."""
+        self._pinned_from: set[int] | None = None
+        """The processors that it may use, if it is pinned."""
 
     def wake(self) -> None:
         """End the current wait. Needs the sandbox's lock."""
@@ -140,8 +147,9 @@ class Parker:
 
     def _open_here(self) -> None:
         """Wake the thread on the processor that the calling one is about to leave."""
-        assert self.host_thread is not None
-        wake_here(self.host_thread, self._gate.release)
+        if self._is_parked and self.host_thread is not None:
+            self._pinned_from = pin_here(self.host_thread)
+        self._gate.release()
 
     def park(self, queues: tuple[WaitQueue, ...], deadline: int | None) -> None:
         """Release the lock, wait for a wake-up or the deadline, and take the lock again."""
@@ -154,6 +162,7 @@ class Parker:
             self._clock.follow(self._clock_jumped)
         of_host = self._kernel_lock.held_by_host
         self._kernel_lock.held_by_host = False
+        self._is_parked = True
         self._kernel_lock.release()
         try:
             if self._kernel_lock.postponed:
@@ -166,6 +175,10 @@ class Parker:
                 longest = _LONGEST_WAIT if seconds is None else min(seconds, _LONGEST_WAIT)
                 got = self._gate.acquire(True, longest)
         finally:
+            self._is_parked = False
+            if self._pinned_from is not None:
+                unpin_this_thread(self._pinned_from)
+                self._pinned_from = None
             try:
                 self._kernel_lock.take_again()
             finally:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from wasmsand.engine.placement import host_thread
+from wasmsand.engine.placement import CallerPlace
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.command_files import CommandInput
@@ -147,6 +147,8 @@ class StreamedProcess:
         self._life = life
         self.pid = process.pid
         self._job = process.job
+        self._callers = CallerPlace()
+        """Guarded by the lock."""
         self._finalizer = weakref.finalize(self, _abandon, life, os.getpid())
         self._finalizer.atexit = False
 
@@ -210,7 +212,7 @@ class StreamedProcess:
             parker = Parker(machine.lock, machine.kernel.clock)
             if awaited is not None:
                 channel.awaited, channel.on_awaited = awaited, parker.wake_soon
-                parker.host_thread = host_thread()
+                parker.host_thread = self._callers.about_to_wait()
             try:
                 machine.lock.postpones = True
                 try:
@@ -221,6 +223,7 @@ class StreamedProcess:
             finally:
                 channel.awaited = channel.on_awaited = None
                 machine.lock.wake_postponed()
+                self._callers.has_waited()
 
     def _wait_for_output(
         self, timeout_seconds: float | None, parker: Parker | None = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -10,10 +12,13 @@ from functools import partial
 
 import pytest
 
+from tests.waiting import wait_until
+from wasmsand.engine.placement import pin_here
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.wait import WaitQueue
+from wasmsand.machine import parking
 from wasmsand.machine.lock import SandboxLock
-from wasmsand.machine.parking import Parker
+from wasmsand.machine.parking import Gate, Parker
 from wasmsand.machine.timers import TimerService
 
 pytestmark = pytest.mark.no_userland
@@ -187,3 +192,50 @@ def test_an_owner_that_was_collected_is_forgotten() -> None:
     assert other.called.wait(PATIENCE)
     threads[0].join(PATIENCE)
     assert not threads[0].is_alive()
+
+
+needs_processors = pytest.mark.skipif(
+    sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2,
+    reason="needs Linux and two processors",
+)
+
+
+@needs_processors
+def test_a_thread_that_waits_at_a_gate_is_pinned_until_it_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pinned: list[set[int] | None] = []
+
+    def pin_and_tell(thread: int) -> set[int] | None:
+        before = pin_here(thread)
+        pinned.append(os.sched_getaffinity(thread))
+        return before
+
+    monkeypatch.setattr(parking, "pin_here", pin_and_tell)
+    gate = Gate()
+    after: list[set[int]] = []
+
+    def wait() -> None:
+        gate.host_thread = threading.get_native_id()
+        gate.wait()
+        after.append(os.sched_getaffinity(0))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    wait_until(lambda: gate._is_waiting)
+    gate.open_here()
+    waiting.join()
+    assert [len(found or ()) for found in pinned] == [1]
+    assert after == [os.sched_getaffinity(0)]
+
+
+@needs_processors
+def test_a_thread_that_does_not_wait_is_not_pinned() -> None:
+    before = os.sched_getaffinity(0)
+    gate = Gate()
+    gate.host_thread = threading.get_native_id()
+    gate.open_here()
+    assert os.sched_getaffinity(0) == before
+    assert gate.wait()
+    assert not gate.wait(0.001)
+    assert os.sched_getaffinity(0) == before

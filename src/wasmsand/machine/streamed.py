@@ -212,7 +212,7 @@ class StreamedProcess:
             parker = Parker(machine.lock, machine.kernel.clock)
             if awaited is not None:
                 channel.awaited, channel.on_awaited = awaited, parker.wake_soon
-                parker.host_thread = self._callers.about_to_wait()
+                parker.gate.host_thread = self._callers.about_to_wait()
             try:
                 machine.lock.postpones = True
                 try:

@@ -201,6 +201,7 @@ needs_processors = pytest.mark.skipif(
 
 
 @needs_processors
+@pytest.mark.needs_sources
 def test_a_thread_that_waits_at_a_gate_is_pinned_until_it_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -187,6 +189,7 @@ def test_a_thread_that_has_ended_is_not_pinned() -> None:
     ended = threading.Thread(target=lambda: native.append(threading.get_native_id()))
     ended.start()
     ended.join(PATIENCE)
+    wait_until(lambda: not Path(f"/proc/self/task/{native[0]}").exists())
     assert pin_here(native[0]) is None
 
 
@@ -216,3 +219,25 @@ def test_nobody_is_pinned_if_a_signal_handler_could_create_a_thread(
     callers = CallerPlace()
     callers._left = 1
     assert callers.about_to_wait() is None
+
+
+def test_several_callers_are_not_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    processors = itertools.count()
+    monkeypatch.setattr(placement, "_processor_now", lambda: next(processors))
+    monkeypatch.setattr(placement, "_is_uninterrupted", True)
+    callers = CallerPlace()
+    pinned: list[int | None] = []
+
+    def call() -> None:
+        pinned.append(callers.about_to_wait())
+        callers.has_waited()
+
+    for _ in range(5):
+        call()
+        other = threading.Thread(target=call)
+        other.start()
+        other.join(PATIENCE)
+    assert pinned == [None] * 10
+    call()
+    call()
+    assert pinned[10:] == [None, threading.get_native_id()]

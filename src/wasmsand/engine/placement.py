@@ -35,6 +35,8 @@ _TICKS: Final = 2
 """How many ticks a guest stays on one processor."""
 _PINNED_CALLERS: Final = 100
 """After how many requests it is tried again whether Linux moves the caller."""
+_last_caller = -1
+"""The thread that has called a guest last, of this process."""
 _is_uninterrupted = COMPILED is not None
 """Whether no signal handler of the host can run between a wait and what undoes the pinning. A
 thread or process that such a handler creates would be pinned for ever."""
@@ -104,12 +106,13 @@ class Place:
 
 
 class CallerPlace:
-    """Where the threads of the host that call one guest wait for its answers.
+    """Where the threads of the host that call one session wait for its answers.
 
     If another processor is idle, Linux wakes a caller there, which takes longer than most requests.
     So a caller that was moved is pinned to the guest's processor the next times, from the moment at
-    which it is woken until it runs (see `Parker`). Then it is tried again without that: on a busy
-    machine Linux does not move it, and pinning costs 5 us.
+    which it is woken until it runs (see `Gate`). Then it is tried again without that: on a busy
+    machine Linux does not move it, and pinning costs 5 us. Several threads that call guests at the
+    same time are never pinned: they need all processors.
     """
 
     __slots__ = ("_before", "_left")
@@ -122,8 +125,11 @@ class CallerPlace:
 
     def about_to_wait(self) -> int | None:
         """The calling thread is about to wait. Its native ID if it is to be pinned, or None."""
+        global _last_caller
         if _processor_now is None or not _is_uninterrupted:
             return None
+        if _last_caller != get_ident():
+            _last_caller, self._left = get_ident(), 0
         self._before = _processor_now()
         if not self._left:
             return None
@@ -132,7 +138,9 @@ class CallerPlace:
 
     def has_waited(self) -> None:
         """The thread runs again."""
-        if self._before >= 0 and _processor_now is not None and _processor_now() != self._before:
+        if _processor_now is None or _last_caller != get_ident():
+            return
+        if _processor_now() != self._before:
             self._left = _PINNED_CALLERS
 
 

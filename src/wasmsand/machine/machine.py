@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 from wasmsand.abi.wasi.table import HOST_FUNCTIONS
 from wasmsand.engine import default_engine
-from wasmsand.engine.placement import CallerPlace
 from wasmsand.engine.protocol import Engine, Module
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
@@ -135,7 +134,6 @@ class Machine:
         self.identity = USER
         clock = clock or Clock()
         self.uncounted = UncountedTime(clock)
-        self.callers = CallerPlace()
         self._loader = ModuleLoader(
             self.engine, self.lock, prepared_memories(self.engine), self.uncounted
         )

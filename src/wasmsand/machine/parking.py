@@ -79,12 +79,6 @@ class OneShot:
             self.happened = True
             self.gate.open()
 
-    def set_here(self) -> None:
-        """Like `set`, for a thread that is about to wait or to end: see `Gate.open_here`."""
-        if not self.happened:
-            self.happened = True
-            self.gate.open_here()
-
     def wait(self, clock: Clock | None = None, deadline: int | None = None) -> bool:
         """Wait for the event, until `deadline` on `clock` if given. True if it happened."""
         while not self.happened:

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 LINGER_SECONDS: Final = 0.05
 """How long to wait, after the process has ended, for others that still hold its output: a
 process substitution ends slightly later than its shell."""
-_SOON_FREED: Final = 32 << 20
-"""The memory of a program whose caller may wait until it is freed."""
 PIPE_MODE: Final = S_IFIFO | 0o600
 """The mode that fstat shows for a command's standard files."""
 
@@ -249,16 +247,7 @@ class _CapturedCommand(RunningCommand):
 
     def process_ended(self) -> None:
         """See `RunningCommand`."""
-        process = self.process
-        if (
-            self.is_over.gate.host_thread is None
-            or self._lock.held_by_host
-            or process is None
-            or process.memory_bytes > _SOON_FREED
-        ):
-            self.is_over.set()
-        else:
-            self._lock.postponed.append(self.is_over.set_here)
+        self.is_over.set()
 
     def printed(self, fd: int, data: bytes) -> None:
         """See `OutputSink`."""
@@ -290,9 +279,7 @@ def run_command(
     """Run a command to its end and capture its output. `on_started` receives its job number (see
     `Machine.end_job`) when the process exists."""
     command = _CapturedCommand(machine, request, on_started)
-    command.is_over.gate.host_thread = machine.callers.about_to_wait()
     in_time = command.launch(machine, request, command.is_over, in_time=True)
-    machine.callers.has_waited()
     try:
         process = command.started(machine)
     except StillCompiling as late:

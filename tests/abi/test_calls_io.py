@@ -46,6 +46,36 @@ def test_reads_stop_at_the_end_of_the_file(caller: Caller) -> None:
     assert caller.read(fd, 100) == b""
 
 
+@pytest.mark.syscalls("read_until")
+def test_a_file_is_read_up_to_a_delimiter(caller: Caller) -> None:
+    fd = caller.open(b"f", O_RDWR | O_CREAT)
+    caller.write(fd, b"one,two,three")
+    seek(caller, fd, 0, SEEK_SET)
+    address = caller.room(100)
+    found = []
+    while size := caller.ok("read_until", fd, address, 100, ord(",")):
+        found.append((bytes(caller.space[address : address + size]), seek(caller, fd, 0, SEEK_CUR)))
+    assert found == [(b"one,", 4), (b"two,", 8), (b"three", 13)]
+
+
+@pytest.mark.syscalls("read_until")
+def test_a_read_up_to_a_delimiter_is_checked(caller: Caller) -> None:
+    read_fd, write_fd = caller.pipe()
+    caller.write(write_fd, b"precious\n")
+    end, address = len(caller.space), caller.room(8)
+    for bad, count in ((end - 4, 8), (end, 1), (MINUS_ONE, 1), (0x8000_0000, 100)):
+        assert caller.errno("read_until", read_fd, bad, count, 10) is Errno.EFAULT
+    for delimiter in (256, MINUS_ONE, 0x8000_000A):
+        assert caller.errno("read_until", read_fd, address, 8, delimiter) is Errno.EINVAL
+    assert caller.errno("read_until", write_fd, address, 8, 10) is Errno.EBADF
+    assert caller.errno("read_until", 99, address, 8, 10) is Errno.EBADF
+    directory = caller.open(b"/", O_RDONLY | O_DIRECTORY)
+    assert caller.errno("read_until", directory, address, 8, 10) is Errno.EINVAL
+    assert caller.ok("read_until", read_fd, address, 0, 10) == 0
+    # A huge size is cut, not refused, if the buffer is as large as what is read at most.
+    assert caller.ok("read_until", read_fd, end - 4096, MINUS_ONE, 10) == 9
+
+
 @pytest.mark.syscalls("read", "write")
 def test_bad_buffers_are_efault_and_lose_nothing(caller: Caller) -> None:
     read_fd, write_fd = caller.pipe()

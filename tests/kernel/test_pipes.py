@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tests.kernel.system import Woken, blocks, errno_of, pipe
@@ -44,6 +46,43 @@ def test_many_small_writes_are_read_as_one_stream() -> None:
     while len(received) < len(sent):
         received += reader.read(777)
     assert received == sent
+
+
+def test_a_read_until_a_delimiter_leaves_what_follows_it() -> None:
+    reader, writer = pipe()
+    writer.write(b"one\ntwo\n\nlast")
+    assert reader.read_until(100, 10) == b"one\n"
+    assert reader.read_until(2, 10) == b"tw"
+    assert reader.read_until(100, 10) == b"o\n"
+    assert reader.read_until(100, 10) == b"\n"
+    assert reader.read_until(100, 10) == b"last"
+    woken = Woken(blocks(lambda: reader.read_until(100, 10)))
+    writer.write(b"more")
+    assert woken
+    writer.dispose()
+    assert reader.read_until(100, 10) == b"more"
+    assert reader.read_until(100, 10) == b""
+
+
+def test_reads_until_delimiters_agree_with_a_model() -> None:
+    numbers = random.Random(1)
+    reader, writer = pipe()
+    waiting = b""
+    for _ in range(3000):
+        if numbers.random() < 0.4:
+            size = numbers.choice((1, 3, 50, 3000, 5000))
+            data = numbers.choices(b"\nabc", weights=(1, 20, 20, 20), k=size)
+            if len(waiting) + size <= CAPACITY:
+                assert writer.write(bytes(data)) == size
+                waiting += bytes(data)
+        elif waiting:
+            count = numbers.choice((1, 2, 10, 100, 4096))
+            line = waiting[: waiting.find(b"\n", 0, count) + 1 or count]
+            assert reader.read_until(count, 10) == line
+            waiting = waiting[len(line) :]
+            if numbers.random() < 0.2 and waiting:
+                assert reader.read(7) == waiting[:7]
+                waiting = waiting[7:]
 
 
 def test_read_of_an_empty_pipe_blocks_until_a_write() -> None:

@@ -17,6 +17,20 @@ printf 'l1\nl2\n\nl4' > f; mapfile -t lines < f; echo ${#lines[@]} "${lines[3]}"
 printf 'root:x:0:0::/root:/bin/sh\n' | while IFS=: read -r u _ uid rest; do echo $u $uid $rest; done
 read -n 3 x <<< abcdef; echo $x; read -d , y <<< 'p,q'; echo $y; read -a arr <<< '1 2 3'; echo ${arr[2]}; read -r z < /dev/null; echo $?; read -t 0.01 q < <(sleep 1); echo $((? > 128))
 
+#: read and mapfile take no more of a pipe or a file than they need
+printf 'one\ntwo\nthree\nfour\n' | { read x; echo "$x"; (read y; echo "sub $y"); head -n 1; cat; }
+printf 'one\ntwo\nthree\nfour\n' > f; { read x; echo "$x"; (read y; echo "sub $y"); cat; } < f
+printf 'a,b\nc,d' | { read -d , x; echo "$x"; read y; echo "$y"; cat; echo; }
+seq 9 | { mapfile -n 2 -t a; echo "${a[@]}"; mapfile -s 1 -n 1 b; echo "${b[0]}"; cat; }
+seq 5 | { mapfile -t -c 2 -C 'read z; echo got $z #' a; echo "${a[@]}"; }
+mkfifo p; (printf 'x\ny'; sleep 0.1; printf 'z\nrest\n') > p & { read -r a; read -r b; echo "$a $b"; cat; } < p; wait
+printf 'a\\\nb c\\d\n\\\n' | { read x; echo "$x"; read -r y; echo "$y"; read z; echo "<$z> $?"; }
+printf 'x\0y\0z' | while IFS= read -r -d '' v || [ -n "$v" ]; do echo "<$v>"; done
+printf 'gr\303\274n\n\303\nab\303' | while read -r v || [ -n "$v" ]; do printf '%s' "$v" | od -An -tx1; done
+printf '%05000d\nend\n' 7 | { read x; echo ${#x}; read y; echo $y; }
+trap 'read t < f; echo trap $t' USR1; (sleep 0.2; kill -USR1 $$; sleep 0.2; echo late; echo more) > p & { read x; echo "$x"; cat; } < p; wait; trap - USR1
+exec 5< <(printf '1\n2\n3\n'); read -u 5 a; read -u 5 b; echo $a $b; cat <&5; read -t 1 q < <(echo timed; echo more); echo $q
+
 #: functions, local variables, return values
 f() { local x=inner; g; echo "f sees $x"; return 3; }; g() { x=changed; }; x=outer; f; echo $? $x
 

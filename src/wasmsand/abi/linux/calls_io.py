@@ -20,6 +20,7 @@ from wasmsand.abi.transfers import (
     write_some,
 )
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.pipe import PipeEnd
 from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.flags import O_APPEND
 from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, IO_MAX
@@ -30,6 +31,8 @@ _FALLOC_FL_KEEP_SIZE: Final = 1
 _RWF_WRITING: Final = 0x1 | 0x2 | 0x4
 _RWF_READING: Final = _RWF_WRITING | 0x8
 _OFFSET_MAX: Final = (1 << 63) - 1
+_LINE_MAX: Final = 4096
+"""How far `read_until` looks for the delimiter."""
 
 _TWO_VECTORS: Final = Struct("<4I")
 
@@ -44,6 +47,23 @@ def read(context: CallContext, fd: int, address: int, count: int) -> int:
     memory = context.memory
     memory.require(address, count)
     data = read_file(context, file, count)
+    if data:
+        memory.write(address, data)
+    return len(data)
+
+
+def read_until(context: CallContext, fd: int, address: int, count: int, delimiter: int) -> int:
+    """Like read(2), but what follows the first `delimiter` stays in the file: programs that share
+    the file with others would have to read byte by byte. EINVAL for files other than pipes and
+    regular ones; with a count of 0, a program finds out which it has."""
+    file = context.process.fds.get(fd)
+    if not isinstance(file, PipeEnd | RegularFile) or not 0 <= delimiter <= 0xFF:
+        raise KernelError(Errno.EINVAL)
+    count = min(count, _LINE_MAX)
+    memory = context.memory
+    memory.require(address, count)
+    file.require_readable()
+    data = file.read_until(count, delimiter) if count else b""
     if data:
         memory.write(address, data)
     return len(data)

@@ -177,3 +177,4 @@ class CallNumber(IntEnum):
     SIGNAL_TAKE = 1002
     SIGNAL_RETURN = 1003
     CHECKPOINT = 1004
+    READ_UNTIL = 1006

@@ -354,6 +354,14 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
         note="specific to wasmsand: store the memory of a prepared program when an image is built; "
         "wait with an empty stack",
     ),
+    _call(
+        CallNumber.READ_UNTIL,
+        4,
+        calls_io.read_until,
+        status=Status.FULL,
+        note="specific to wasmsand: read up to a delimiter from a pipe or a regular file",
+        restarts=True,
+    ),
 )
 
 

@@ -68,6 +68,20 @@ class ByteQueue:
             self._chunks.popleft()
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def length_until(self, count: int, delimiter: int) -> int:
+        """The number of bytes from the front up to the first `delimiter`, at most `count`."""
+        start, length = self._taken, 0
+        for chunk in self._chunks:
+            end = min(len(chunk), start + count - length)
+            found = chunk.find(delimiter, start, end)
+            if found >= 0:
+                return length + found + 1 - start
+            length += end - start
+            if length >= count:
+                break
+            start = 0
+        return length
+
     def content(self) -> bytes:
         """Everything in the queue, which stays there."""
         whole = b"".join(self._chunks)

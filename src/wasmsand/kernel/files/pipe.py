@@ -180,6 +180,11 @@ class PipeEnd(OpenFile):
             return b""
         raise self.wait_or_fail(pipe.changed)
 
+    def read_until(self, count: int, delimiter: int) -> bytes:
+        """Like `read`, but not further than the first `delimiter`."""
+        pipe = self.pipe
+        return self.read(pipe.length_until(count, delimiter) if pipe.size else count)
+
     def write(self, data: bytes) -> int:
         if not data:
             return 0

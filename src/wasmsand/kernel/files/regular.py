@@ -71,6 +71,13 @@ class RegularFile(NodeFile):
         self.position += len(data)
         return data
 
+    def read_until(self, count: int, delimiter: int) -> bytes:
+        """Like `read`, but not further than the first `delimiter`."""
+        data = self._fs.read(self._ino, self.position, count)
+        data = data[: data.find(delimiter) + 1 or len(data)]
+        self.position += len(data)
+        return data
+
     def write(self, data: bytes) -> int:
         if self.flags & O_APPEND:
             self.position = self._fs.size(self._ino)

@@ -207,3 +207,12 @@ def test_a_session_runs_scripts_and_reports_their_status(sandbox: Sandbox) -> No
         "0000000000000003 0",
         "0000000000000009 0\n",
     ]
+
+
+def test_reading_lines_leaves_the_rest_of_the_input_to_others(sandbox: Sandbox) -> None:
+    script = 'read a; read -r b; mapfile -n 1 -t c; echo "$a|$b|${c[0]}"; cat'
+    given = "one\n" + "long " * 2000 + "\nthree\nfour\nfive"
+    for command, stdin in ((script, given), (f"cat | {{ {script}; }}", given)):
+        result = sandbox.commands.run(command, stdin=stdin)
+        assert result.stdout == f"one|{('long ' * 2000).rstrip()}|three\nfour\nfive"
+        assert (result.stderr, result.exit_code) == ("", 0)

@@ -20,7 +20,6 @@ from wasmsand.abi.transfers import (
     write_some,
 )
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.pipe import PipeEnd
 from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.flags import O_APPEND
 from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, IO_MAX
@@ -57,13 +56,13 @@ def read_until(context: CallContext, fd: int, address: int, count: int, delimite
     the file with others would have to read byte by byte. EINVAL for files other than pipes and
     regular ones; with a count of 0, a program finds out which it has."""
     file = context.process.fds.get(fd)
-    if not isinstance(file, PipeEnd | RegularFile) or not 0 <= delimiter <= 0xFF:
+    if not 0 <= delimiter <= 0xFF:
         raise KernelError(Errno.EINVAL)
     count = min(count, _LINE_MAX)
     memory = context.memory
     memory.require(address, count)
     file.require_readable()
-    data = file.read_until(count, delimiter) if count else b""
+    data = file.read_until(count, delimiter)
     if data:
         memory.write(address, data)
     return len(data)

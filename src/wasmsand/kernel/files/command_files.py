@@ -59,6 +59,11 @@ class CommandInput(_CommandFile):
         self._position += len(taken)
         return taken
 
+    def read_until(self, count: int, delimiter: int) -> bytes:
+        end = min(len(self._data), self._position + count)
+        found = self._data.find(delimiter, self._position, end)
+        return self.read((end if found < 0 else found + 1) - self._position)
+
     @property
     def left(self) -> bytes:
         """What was not read yet."""

@@ -122,6 +122,11 @@ class OpenFile:
         """Read up to `count` bytes at the current position; empty at end of file."""
         raise KernelError(Errno.EINVAL)
 
+    def read_until(self, count: int, delimiter: int) -> bytes:
+        """Like `read`, but no further than the first `delimiter`. EINVAL if this file cannot do
+        that, also with a count of 0."""
+        raise KernelError(Errno.EINVAL)
+
     def write(self, data: bytes) -> int:
         """Write some of `data` at the current position. Returns the number of bytes written."""
         raise KernelError(Errno.EINVAL)

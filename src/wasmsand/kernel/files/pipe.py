@@ -181,7 +181,8 @@ class PipeEnd(OpenFile):
         raise self.wait_or_fail(pipe.changed)
 
     def read_until(self, count: int, delimiter: int) -> bytes:
-        """Like `read`, but not further than the first `delimiter`."""
+        if not count:
+            return b""
         pipe = self.pipe
         return self.read(pipe.length_until(count, delimiter) if pipe.size else count)
 

@@ -72,8 +72,7 @@ class RegularFile(NodeFile):
         return data
 
     def read_until(self, count: int, delimiter: int) -> bytes:
-        """Like `read`, but not further than the first `delimiter`."""
-        data = self._fs.read(self._ino, self.position, count)
+        data = self._fs.read(self._ino, self.position, count) if count else b""
         data = data[: data.find(delimiter) + 1 or len(data)]
         self.position += len(data)
         return data

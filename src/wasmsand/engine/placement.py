@@ -35,8 +35,12 @@ _TICKS: Final = 2
 """How many ticks a guest stays on one processor."""
 _PINNED_CALLERS: Final = 100
 """After how many requests it is tried again whether Linux moves the caller."""
+_ALONE: Final = 10
+"""After how many calls in a row a thread counts as the only one that calls sessions."""
 _last_caller = -1
-"""The thread that has called a guest last, of this process."""
+"""The thread of this process that has called a session last."""
+_calls_in_a_row = 0
+"""How often it has called, without calls of others in between."""
 _is_uninterrupted = COMPILED is not None
 """Whether no signal handler of the host can run between a wait and what undoes the pinning. A
 thread or process that such a handler creates would be pinned for ever."""
@@ -125,13 +129,15 @@ class CallerPlace:
 
     def about_to_wait(self) -> int | None:
         """The calling thread is about to wait. Its native ID if it is to be pinned, or None."""
-        global _last_caller
+        global _last_caller, _calls_in_a_row
         if _processor_now is None or not _is_uninterrupted:
             return None
-        if _last_caller != get_ident():
-            _last_caller, self._left = get_ident(), 0
+        if _last_caller == get_ident():
+            _calls_in_a_row += 1
+        else:
+            _last_caller, _calls_in_a_row = get_ident(), 0
         self._before = _processor_now()
-        if not self._left:
+        if not self._left or _calls_in_a_row < _ALONE:
             return None
         self._left -= 1
         return _thread.get_native_id()

@@ -116,6 +116,7 @@ _RULES: Final[dict[str, Rule]] = {
     "getdents64": _counted(1),
     "_llseek": _fixed((3, 8)),
     "read": _counted(1),
+    "read_until": _counted(1),
     "readv": _vectors,
     "pread64": _counted(1),
     "preadv": _vectors,

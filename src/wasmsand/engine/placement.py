@@ -125,7 +125,7 @@ class CallerPlace:
         self._before = -1
         """The processor on which the caller began to wait; -1 if nobody can tell."""
         self._left = 0
-        """How many callers are still pinned."""
+        """How many of the next requests pin their caller."""
 
     def about_to_wait(self) -> int | None:
         """The calling thread is about to wait. Its native ID if it is to be pinned, or None."""

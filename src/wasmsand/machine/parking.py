@@ -31,7 +31,7 @@ class Gate:
         self.host_thread: int | None = None
         """The native ID of the thread, if `open_here` is to pin it: see `CallerPlace`."""
         self._is_waiting = False
-        """Whether the thread waits. Only then it is pinned, so that it is never left so."""
+        """Whether the thread waits. It is pinned only then, because `wait` undoes that."""
         self._pinned_from: set[int] | None = None
         """The processors that it may use, if it is pinned."""
 

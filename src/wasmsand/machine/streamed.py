@@ -223,7 +223,8 @@ class StreamedProcess:
             finally:
                 channel.awaited = channel.on_awaited = None
                 machine.lock.wake_postponed()
-                self._callers.has_waited()
+                if awaited is not None:
+                    self._callers.has_waited()
 
     def _wait_for_output(
         self, timeout_seconds: float | None, parker: Parker | None = None

@@ -130,6 +130,18 @@ def all_cases(*, quick: bool) -> list[Case]:
         Repeated("pipeline of 3 programs", "echo a | tr a b | cat", 40, few, redirect="> out"),
         Repeated("10,000 loop turns", ":", 10_000, few, shown=10_000),
         Repeated("10,000 echoes to a file", "echo $i", 10_000, few, shown=10_000, redirect="> out"),
+        WholeCommand("while read, 20,000 lines", "seq 20000 | while read x; do :; done", few),
+        WholeCommand(
+            "while read, 5,000 longer lines",
+            "seq -f 'a line of some forty characters %g' 5000 | while read -r x; do :; done",
+            few,
+        ),
+        WholeCommand(
+            "while read, a file of 20,000 lines",
+            "seq 20000 > numbers; while read x; do :; done < numbers",
+            few,
+        ),
+        WholeCommand("mapfile of 20,000 lines", "seq 20000 | mapfile lines", few),
         # One thread on both sides, because the sandbox's sort has only one.
         WholeCommand(
             "sort 1M lines (1 thread)", "sort --parallel=1 lines > sorted", bulk, _write_lines
